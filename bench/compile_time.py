@@ -66,8 +66,8 @@ def sources(what, compiler):
                 yield header, f"#include <{header}>\n"
     if "presets" in what:
         cuda = compiler == "nvcc"
-        for presets in ("presets", "baseline/presets"):
-            for preset in preset_names((ROOT / f"include/tersum/{presets}.hpp").read_text(encoding="utf-8")):
+        for presets in ("tersum/presets", "tersum_baselines/presets"):
+            for preset in preset_names((ROOT / f"include/{presets}.hpp").read_text(encoding="utf-8")):
                 yield preset, PROGRAM.format(header="tersum/tersum.cuh" if cuda else "tersum/tersum.hpp",
                                              presets=presets, preset=preset,
                                              executor="cuda_executor" if cuda else "cpu_executor")

@@ -8,10 +8,10 @@
 
 #include "support/cpu_bench.hpp"
 
-#include <tersum/baseline/full_hadamard.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/range/global_range.hpp>
 #include <tersum/rotate/no_rotation.hpp>
+#include <tersum_baselines/full_hadamard.hpp>
 
 namespace {
 

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <tersum/baseline/full_hadamard.hpp>
 #include <tersum/range/global_range.hpp>
 #include <tersum/rotate/no_rotation.hpp>
+#include <tersum_baselines/full_hadamard.hpp>
 //! @file
 //! What a rotation costs on a CUDA device, as part of what a rank computes before its codes travel (`rotate_local`), of
 //! saturating codes of 4 bits that differ in their rotator only, as in table 6 of Han et al. (HotNets'24); and the full one

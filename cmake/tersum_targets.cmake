@@ -42,7 +42,7 @@ endif()
 # What every target of ours is compiled with. The host code that nvcc generates stands neither -Wpedantic nor
 # -Wconversion; the same headers get both from the C++ compiler.
 add_library(tersum.flags INTERFACE)
-target_link_libraries(tersum.flags INTERFACE tersum::tersum)
+target_link_libraries(tersum.flags INTERFACE tersum::baselines)
 target_compile_options(
   tersum.flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wconversion>"
                          "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>")
@@ -94,7 +94,7 @@ function(tersum_reuse_headers target level)
     target_link_libraries(${precompiled} PRIVATE tersum.flags tersum.openmp doctest::doctest)
     target_include_directories(${precompiled} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
     target_compile_options(${precompiled} PRIVATE "$<$<NOT:$<CONFIG:Debug>>:${level}>")
-    target_precompile_headers(${precompiled} PRIVATE <tersum/tersum.hpp> <tersum/baseline/presets.hpp> <doctest/doctest.h>
+    target_precompile_headers(${precompiled} PRIVATE <tersum/tersum.hpp> <tersum_baselines/presets.hpp> <doctest/doctest.h>
                               <algorithm> <cmath> <random> <string> <vector>)
   endif()
   target_precompile_headers(${target} REUSE_FROM ${precompiled})

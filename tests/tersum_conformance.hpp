@@ -11,11 +11,11 @@
 
 #pragma once
 
+#include "baselines/group_quantizer_conformance.hpp"
 #include "conformance/chunker_conformance.hpp"
 #include "conformance/codebook_conformance.hpp"
 #include "conformance/dither_conformance.hpp"
 #include "conformance/feedback_conformance.hpp"
-#include "conformance/group_quantizer_conformance.hpp"
 #include "conformance/metric_conformance.hpp"
 #include "conformance/momentum_conformance.hpp"
 #include "conformance/orthogonalizer_conformance.hpp"

@@ -7,12 +7,12 @@
 
 #pragma once
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/interop/plan_fingerprint.hpp>
 #include <tersum/interop/probe_network.hpp>
 #include <tersum/interop/reduce_over.hpp>
 #include <tersum/model/exchange.hpp>
 #include <tersum/tersum.hpp>
+#include <tersum_baselines/presets.hpp>
 
 #include <algorithm>
 #include <array>
@@ -168,7 +168,7 @@ class bench {
     [[nodiscard]] layout get() const
     {
       layout out{.coordinates = size_};
-      if constexpr (is_low_rank<Codec> || nesting<Codec>) {
+      if constexpr (is_low_rank<Codec>) {
         out.tensors = std::span{tensors_}.first(size_ % 1024 == 0 ? 1 : 2);
       }
       return out;
@@ -184,9 +184,7 @@ class bench {
   template <class Codec>
   static constexpr schedule best_schedule()
   {
-    if constexpr (!nesting<Codec>) {
-      if (tersum::casts<Codec> && !tersum::selects<Codec>) { return schedule::automatic; }
-    }
+    if (tersum::casts<Codec> && !tersum::selects<Codec>) { return schedule::automatic; }
     return schedule::direct;
   }
 

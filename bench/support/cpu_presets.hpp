@@ -8,8 +8,8 @@
 
 #include "support/cpu_bench.hpp"
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
+#include <tersum_baselines/presets.hpp>
 
 namespace tersum_bench {
 

@@ -8,8 +8,8 @@
 
 #include "support/cuda_bench.cuh"
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
+#include <tersum_baselines/presets.hpp>
 
 namespace tersum_bench {
 

@@ -40,7 +40,7 @@ inline void require(tersum::status const& status)
 inline constexpr int world_size = 4;
 
 template <class Codec>
-inline constexpr bool needs_matrices = tersum::is_low_rank<Codec> || tersum::nesting<Codec>;
+inline constexpr bool needs_matrices = tersum::is_low_rank<Codec>;
 
 //! Whether payloads are summed pairwise on their way.
 template <class Codec>
@@ -52,17 +52,13 @@ template <class Codec>
 [[nodiscard]] constexpr bool has_part(part what)
 {
   if (what >= part::exchange) { return true; }
-  if constexpr (tersum::nesting<Codec>) {
-    return false;
-  } else {
-    switch (what) {
-      case part::norms: return tersum::agrees<Codec> && !needs_matrices<Codec>;
-      case part::encode: return !tersum::feeds_back<Codec> && !needs_matrices<Codec>;
-      case part::encode_feedback: return tersum::feeds_back<Codec> && !needs_matrices<Codec>;
-      case part::recompress: return tersum::scattering<Codec>;
-      case part::reduce: return has_sum<Codec>;
-      default: return true;
-    }
+  switch (what) {
+    case part::norms: return tersum::agrees<Codec> && !needs_matrices<Codec>;
+    case part::encode: return !tersum::feeds_back<Codec> && !needs_matrices<Codec>;
+    case part::encode_feedback: return tersum::feeds_back<Codec> && !needs_matrices<Codec>;
+    case part::recompress: return tersum::scattering<Codec>;
+    case part::reduce: return has_sum<Codec>;
+    default: return true;
   }
 }
 
@@ -407,9 +403,7 @@ void run_part(benchmark::State& state,
   if constexpr (has_sum<Codec>) {
     if (what == part::reduce) { return run_reduce<Element, Backend>(state, codec, exec, n); }
   }
-  if constexpr (!tersum::nesting<Codec>) {
-    local_bench<Backend, Codec, Element>{codec, exec, n}.run(state, what);
-  }
+  local_bench<Backend, Codec, Element>{codec, exec, n}.run(state, what);
 }
 
 //! Runs a benchmark's body; what it throws becomes the benchmark's error.

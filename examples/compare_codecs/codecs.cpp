@@ -18,7 +18,7 @@ std::span<codec_entry const> list_codecs()
   static std::vector<codec_entry> const entries = [] {
     std::vector<codec_entry> list;
     for_each_codec([&]<class Codec>(std::string_view name, std::string_view summary, Codec const&) {
-      list.push_back({name, summary, tersum::is_low_rank<Codec> || tersum::nesting<Codec>});
+      list.push_back({name, summary, tersum::is_low_rank<Codec>});
     });
     return list;
   }();
@@ -29,10 +29,8 @@ std::span<codec_entry const> list_exchanges()
 {
   static std::vector<codec_entry> const entries = [] {
     std::vector<codec_entry> list(list_codecs().begin(), list_codecs().end());
-    for_each_form([&](std::string_view name, std::string_view summary, auto const& form) {
-      int host_ranks = 1;
-      if constexpr (requires { form.ranks; }) { host_ranks = form.ranks; }
-      list.push_back({name, summary, false, host_ranks, true});
+    for_each_served_form([&](std::string_view name, std::string_view summary, auto const&) {
+      list.push_back({name, summary, false, true});
     });
     return list;
   }();

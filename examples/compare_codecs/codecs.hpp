@@ -23,7 +23,6 @@ struct codec_entry {
   std::string_view name;      //!< As on the command line: letters, digits and underscores.
   std::string_view summary;   //!< One line.
   bool needs_layers = false;  //!< Works on the matrices of a gradient.
-  int host_ranks    = 1;      //!< Among several hosts of so many ranks.
   bool cpu_only     = false;  //!< Not on a CUDA device.
 };
 
@@ -43,8 +42,6 @@ struct run_settings {
 //! says. Times are for the whole gradient of one rank.
 struct measurement {
   double bits_per_coordinate = 0;  //!< All-reduce input of all rounds, for each coordinate.
-  //! On two levels: given to the collectives within a host; `bits_per_coordinate` to those between hosts.
-  double bits_within = std::numeric_limits<double>::quiet_NaN();
   //! Of a parameter server: what a worker pulls; `bits_per_coordinate` is what it pushes.
   double bits_pulled            = std::numeric_limits<double>::quiet_NaN();
   double nmse                   = 0;  //!< Error of the last step.

@@ -122,9 +122,7 @@ bool suits(std::string_view codec, run_settings const& settings, bool has_layers
   auto const all = list_exchanges();
   auto const& one =
     *std::find_if(all.begin(), all.end(), [&](auto const& entry) { return entry.name == codec; });
-  bool const on_hosts = one.host_ranks == 1 ||
-                        (settings.ranks > one.host_ranks && settings.ranks % one.host_ranks == 0);
-  return (has_layers || !one.needs_layers) && on_hosts && !(one.cpu_only && settings.cuda);
+  return (has_layers || !one.needs_layers) && !(one.cpu_only && settings.cuda);
 }
 
 // Runs and prints everything; the sets are read one at a time as they may be large.

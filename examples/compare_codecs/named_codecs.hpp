@@ -10,7 +10,7 @@
 #include "codecs.hpp"
 #include "run_exchange.hpp"
 
-#include <tersum/baseline/presets.hpp>
+#include <tersum_baselines/presets.hpp>
 
 #include <algorithm>
 #include <cstddef>

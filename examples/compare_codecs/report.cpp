@@ -200,7 +200,6 @@ void write_json(std::ostream& out,
         << ",\"ranks\":" << one.ranks                 //
         << ",\"coordinates\":" << one.coordinates     //
         << ",\"bits_per_coordinate\":" << json_number(m.bits_per_coordinate)
-        << ",\"bits_within\":" << json_number(m.bits_within)
         << ",\"bits_pulled\":" << json_number(m.bits_pulled) << ",\"nmse\":" << json_number(m.nmse)
         << ",\"nmse_first_step\":" << json_number(m.nmse_first_step)
         << ",\"nmse_of_mean\":" << json_number(m.nmse_of_mean)

@@ -30,7 +30,7 @@ void report_times(part_times const& times, measurement& out)
   double const none = std::numeric_limits<double>::quiet_NaN();
   out.encode_ns     = times.encode;
   out.reduce_ns     = adds_between<Codec> ? times.reduce : none;
-  out.decode_ns     = tersum::nesting<Codec> ? none : times.decode;
+  out.decode_ns     = times.decode;
 }
 
 //! @brief Runs one codec of values: every rank owns a shard of the mean of the gradients, and sends it to all.
@@ -121,7 +121,7 @@ run_outcome run_exchange(Device const& device,
 {
   using namespace tersum;
   std::vector<tensor> tensors;
-  if constexpr (is_low_rank<Codec> || nesting<Codec>) {
+  if constexpr (is_low_rank<Codec>) {
     if (layers.empty()) { return {{}, "needs layers.csv, which names the matrices"}; }
     tensors = tensors_of(layers);
   }

@@ -6,7 +6,6 @@
 
 #include "cpu_device.hpp"
 #include "named_codecs.hpp"
-#include "named_forms.hpp"
 
 namespace compare_codecs {
 
@@ -17,10 +16,7 @@ run_outcome run_summed(std::string_view name,
 {
   return run_named(
     cpu_device{.executor = {.threads = settings.threads}},
-    [](auto const& visit) {
-      for_each_summed_codec(visit);
-      for_each_summed_level(visit);
-    },
+    [](auto const& visit) { for_each_summed_codec(visit); },
     name,
     gradients,
     layers,

@@ -32,11 +32,11 @@ struct part_times {
   }
 };
 
-//! Whether ranks add between encoding and decoding: others add as they decode, or all of it counts as encoding.
+//! Whether ranks add between encoding and decoding: others add as they decode.
 template <class Codec>
 inline constexpr bool adds_between =
-  tersum::scattering<Codec> || !(tersum::ending_in_shards<Codec> || tersum::copying<Codec> ||
-                                 tersum::gathering<Codec> || tersum::nesting<Codec>);
+  tersum::scattering<Codec> ||
+  !(tersum::ending_in_shards<Codec> || tersum::copying<Codec> || tersum::gathering<Codec>);
 
 //! @brief Times of one rank's work: encode, reduce and decode. `prepare` makes the gradient that is encoded. Another rank's payload
 //! is what a reduction adds.
@@ -50,25 +50,17 @@ template <class Device, class Rank, class Prepare>
   using codec           = typename Rank::codec_type;
   auto const& exec      = run.device().executor;
   auto const run_encode = [&] {
-    if constexpr (nesting<codec>) {
-      // Factors are encoded and decoded before the others are made of them: all counts as encoding.
-      run.keep(all_reduce_mean(
-        exec, one.plan, one.gradient, one.state, one.workspace, [](auto const&) {}));
-    } else {
-      run.keep(measure(exec, one.plan, one.gradient, one.state, one.workspace));
-      run.keep(encode(exec, one.plan, one.gradient, one.state, one.workspace));
-    }
+    run.keep(measure(exec, one.plan, one.gradient, one.state, one.workspace));
+    run.keep(encode(exec, one.plan, one.gradient, one.state, one.workspace));
   };
   part_times times{.encode = run.best_ns(prepare, run_encode)};
-  if constexpr (!nesting<codec>) {
-    times.decode = run.best_ns(run_encode, [&] {
-      if constexpr (ending_in_shards<codec>) {
-        run.keep(decode_shard(exec, one.plan, one.shard, one.state, one.workspace));
-      } else {
-        run.keep(decode(exec, one.plan, one.gradient, one.state, one.workspace));
-      }
-    });
-  }
+  times.decode = run.best_ns(run_encode, [&] {
+    if constexpr (ending_in_shards<codec>) {
+      run.keep(decode_shard(exec, one.plan, one.shard, one.state, one.workspace));
+    } else {
+      run.keep(decode(exec, one.plan, one.gradient, one.state, one.workspace));
+    }
+  });
   if constexpr (scattering<codec>) {
     times.reduce = run.best_ns(run_encode, [&] {
       run.keep(recompress(exec, one.plan, one.gradient, one.state, one.workspace));

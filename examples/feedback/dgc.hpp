@@ -7,8 +7,8 @@
 
 #pragma once
 
-#include <tersum/baseline/top_coordinates.hpp>
 #include <tersum/tersum.hpp>
+#include <tersum_baselines/top_coordinates.hpp>
 
 #include <cstddef>
 #include <span>

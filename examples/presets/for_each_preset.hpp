@@ -6,9 +6,9 @@
 
 #pragma once
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/sharded_presets.hpp>
+#include <tersum_baselines/presets.hpp>
 
 namespace examples {
 
@@ -88,12 +88,6 @@ void for_each_low_rank_preset(Visitor visit)
   visit("acp_r4", "the same, rank 4", p::acp_r4);
   visit("acp_r16", "the same, rank 16", p::acp_r16);
   visit("acp_r64", "the same, rank 64", p::acp_r64);
-  visit("powersgd_r4_sat8", "powersgd_r4, factors in codes of rotated_sat8", p::powersgd_r4_sat8);
-  visit("powersgd_r16_sat8", "the same, rank 16", p::powersgd_r16_sat8);
-  visit("powersgd_r16_two_shot_8",
-        "powersgd_r16, factors in codes of two_shot_8",
-        p::powersgd_r16_two_shot_8);
-  visit("acp_r16_sat8", "acp_r16, its factor in codes of rotated_sat8", p::acp_r16_sat8);
 }
 
 //! Codecs whose codes are decoded, added and encoded again by the owners of parts.

@@ -40,7 +40,10 @@ def compile_library():
 class build_with_library(build_py):
     def run(self):
         super().run()
-        shutil.copyfile(compile_library().resolve(), os.path.join(self.build_lib, "tersum_torch", "libtersum_c.so"))
+        # An editable installation imports the Python files from here.
+        here = pathlib.Path(__file__).resolve().parent
+        target = here if getattr(self, "editable_mode", False) else pathlib.Path(self.build_lib)
+        shutil.copyfile(compile_library().resolve(), target / "tersum_torch" / "libtersum_c.so")
 
 
 class PlatformDistribution(Distribution):

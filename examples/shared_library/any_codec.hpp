@@ -48,7 +48,6 @@ class any_codec {
   [[nodiscard]] virtual std::size_t residual_offset() const                 = 0;
   [[nodiscard]] virtual double bits_per_coordinate() const                  = 0;
   [[nodiscard]] virtual bool travels() const                                = 0;
-  [[nodiscard]] virtual bool repeats_calls() const                          = 0;
   [[nodiscard]] virtual std::uint64_t fingerprint(std::uint64_t seed) const = 0;
   [[nodiscard]] virtual std::uint64_t state_fingerprint() const             = 0;
   [[nodiscard]] virtual std::size_t step_count() const                      = 0;

@@ -147,40 +147,19 @@ void for_each_step(tersum::plan<Codec> const& plan,
                    std::span<std::byte> workspace,
                    Visit&& visit)
 {
-  if constexpr (tersum::nesting<Codec>) {
-    auto const kept    = plan.factors_state(state);
-    auto const scratch = plan.factors_workspace(workspace);
-    int turn           = tersum::agrees<Codec> ? 0 : 1;
-    for_each_step(plan.factors(), gradient, kept, scratch, [&]<class Step>(Step const& step) {
-      if constexpr (requires { step.op; }) {
-        // The bypassing coordinates are a round of their own; all others are factors.
-        if (step.data != bypass_wire(plan.factors(), scratch).data) {
-          for_each_step(plan.inner(turn),
-                        std::span<float>{step.data, step.count},
-                        plan.inner_state(state, turn),
-                        plan.inner_workspace(workspace, turn),
-                        visit);
-          turn = 1;
-          return;
-        }
-      }
-      visit(step);
-    });
-  } else {
-    std::optional<tersum::exchange_part> last;
-    static_cast<void>(walk(typename Codec::stages{}, [&]<class Entry>(Entry entry) {
-      if constexpr (std::is_same_v<Entry, tersum::rounds::sum_shards>) {
-        visit_sums(entry, plan, workspace, visit);
-      } else if constexpr (tersum::is_round<Entry>) {
-        auto const wire = wire_of(entry, plan, workspace);
-        if (wire.count > 0) { visit(wire); }
-      } else if (last != Entry::part) {
-        last = Entry::part;
-        visit(exchange_call<Entry::part, Codec>{plan, gradient, state, workspace});
-      }
-      return tersum::status{};
-    }));
-  }
+  std::optional<tersum::exchange_part> last;
+  static_cast<void>(walk(typename Codec::stages{}, [&]<class Entry>(Entry entry) {
+    if constexpr (std::is_same_v<Entry, tersum::rounds::sum_shards>) {
+      visit_sums(entry, plan, workspace, visit);
+    } else if constexpr (tersum::is_round<Entry>) {
+      auto const wire = wire_of(entry, plan, workspace);
+      if (wire.count > 0) { visit(wire); }
+    } else if (last != Entry::part) {
+      last = Entry::part;
+      visit(exchange_call<Entry::part, Codec>{plan, gradient, state, workspace});
+    }
+    return tersum::status{};
+  }));
 }
 
 template <class Element>
@@ -318,9 +297,7 @@ class codec_of final : public any_codec {
   }
   [[nodiscard]] std::size_t residual_offset() const override
   {
-    if constexpr (tersum::nesting<Codec>) {
-      return plan_.factors().residual_offset();
-    } else if constexpr (tersum::feeds_back<Codec>) {
+    if constexpr (tersum::feeds_back<Codec>) {
       return plan_.residual_offset();
     } else {
       return 0;
@@ -328,7 +305,6 @@ class codec_of final : public any_codec {
   }
   [[nodiscard]] double bits_per_coordinate() const override { return plan_.bits_per_coordinate(); }
   [[nodiscard]] bool travels() const override { return plan_.travels(); }
-  [[nodiscard]] bool repeats_calls() const override { return tersum::nesting<Codec>; }
   [[nodiscard]] std::uint64_t fingerprint(std::uint64_t seed) const override
   {
     return tersum::fingerprint(plan_, seed);

@@ -308,10 +308,6 @@ int run_named(tersum_codec const* codec,
               void* stream) noexcept
 {
   if (int const r = check_codec(codec); r != TERSUM_OK) { return r; }
-  if (codec->codec->repeats_calls()) {
-    return fail(TERSUM_UNSUPPORTED,
-                "this preset makes each call several times: use tersum_run for its steps");
-  }
   for (std::size_t i = 0; i < codec->codec->step_count(); ++i) {
     tersum_step const step = codec->codec->step(i);
     if (step.kind == TERSUM_CALL && std::strcmp(step.name, name) == 0) {

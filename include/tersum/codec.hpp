@@ -59,7 +59,7 @@ requires(
 //! It is a value: parameters of its policies that are known at run time are data members, such as `range.clip`. An exchange has two
 //! rounds, the agreed scalars and the packed codes, and a third for the coordinates that bypass the codec, if any.
 //! @tparam Chunker    `fixed_chunks<C>`, `top_chunks<C>`, `allocated_chunks<C, Widths...>` or `random_chunks<C>`.
-//! @tparam Rotator    `partial_hadamard<C>`, `tensor_core_hadamard<C>`, `no_rotation` or `full_hadamard`.
+//! @tparam Rotator    `partial_hadamard<C>`, `tensor_core_hadamard<C>` or `no_rotation`.
 //! @tparam Range      `rms_range`, `absmax_range` or `global_range`.
 //! @tparam Quantizer  `stochastic_quantizer<q>`, `nearest_quantizer<q>`, `lookup_quantizer<Table>`, or one of your own.
 //! @tparam Reducer    `saturating_sum<b>`, `widening_sum<q, b>` or `guard_lanes<b>`.
@@ -141,20 +141,18 @@ struct codec {
     !has_measurement<Range> || !std::is_same_v<agreed_op, detail::wrong_op<Range>>,
     "tersum: the ranks sum the norms of chunks (native_sum), and take the maximum of magnitudes and of "
     "norms of tensors (native_max)");
-  static_assert(
-    !rotates_all || !Feedback::enabled,
-    "tersum: full_hadamard is for comparison and has no feedback: use partial_hadamard");
+  static_assert(!rotates_all || !Feedback::enabled,
+                "tersum: a rotator of whole tensors has no feedback: use partial_hadamard");
   static_assert(
     chunk_size >= 128 && chunk_size <= 32768 && (chunk_size & (chunk_size - 1)) == 0,
     "tersum: chunk_size must be a power of two from 128 to 32768; cast_codec takes smaller ones");
   static_assert(
     !selecting_chunker<Chunker> || !rotates_all,
-    "tersum: full_hadamard is for comparison and rotates all chunks: use partial_hadamard");
+    "tersum: a rotator of whole tensors rotates all chunks, and none is chosen: use partial_hadamard");
   static_assert(!rotates_all || has_measurement<Range>,
-                "tersum: full_hadamard is for comparison and takes ranges of the library");
-  static_assert(
-    !rotates_all || !Metric::scaled,
-    "tersum: full_hadamard is for comparison and takes plain_metric: use partial_hadamard");
+                "tersum: a rotator of whole tensors takes ranges of the library");
+  static_assert(!rotates_all || !Metric::scaled,
+                "tersum: a rotator of whole tensors takes plain_metric: use partial_hadamard");
   static_assert(detail::suits_metric<Chunker, Feedback, Metric>());
   static_assert(detail::suits_choice<Chunker, Range>());
 

@@ -38,10 +38,8 @@ struct shards {};  //!< Codes of each shard, which its rank decodes and adds: `s
 struct summed {};  //!< Codes that a reduce-scatter adds: `summed_shards_codec`.
 struct published {};  //!< Codes of each rank's own shard, which every rank decodes: `values_codec`.
 struct copies {};     //!< Codes of all ranks, which every rank decodes and adds: `gathered_codec`.
-struct coordinates {};  //!< Each rank's own coordinates, gathered: `top_coordinates_codec`.
+struct coordinates {};  //!< Each rank's own coordinates, gathered.
 struct factors {};      //!< Factors of matrices: `low_rank_codec`.
-struct exchanges {};    //!< Factors, each exchanged by another codec: `quantized_low_rank_codec`.
-struct levels {};  //!< Exchanges within hosts, between them, and within again: `two_level_codec`.
 
 }  // namespace payload
 
@@ -82,13 +80,9 @@ concept copying = sends<Codec, payload::copies>;
 template <class Codec>
 concept gathering = sends<Codec, payload::coordinates>;
 
-//! Rounds are exchanges of another codec.
+//! Factors of matrices travel: `low_rank_codec`.
 template <class Codec>
-concept nesting = sends<Codec, payload::exchanges>;
-
-//! Exchanges within hosts and between them.
-template <class Codec>
-concept on_two_levels = sends<Codec, payload::levels>;
+inline constexpr bool is_low_rank = sends<Codec, payload::factors>;
 
 //! Coordinates are only converted.
 template <class Codec>
@@ -123,18 +117,14 @@ inline constexpr bool leaves_out = requires
   requires selects<Codec> || Codec::chunk_size == 1;
 };
 
-//! What a step lost is kept for the next one, or what it sent until it ends.
+//! What a step lost is kept for the next one.
 template <class Codec>
 inline constexpr bool feeds_back =
   Codec::feedback_type::enabled && !has_owners_only<typename Codec::feedback_type>;
 
-//! What is kept is what was sent, in the workspace, and no step needs that of another: `sent_values`.
-template <class Codec>
-inline constexpr bool keeps_sent = feeds_back<Codec>&& has_one_step<typename Codec::feedback_type>;
-
 //! What is kept of one step is part of what the next one encodes.
 template <class Codec>
-inline constexpr bool adds_kept = feeds_back<Codec> && !keeps_sent<Codec>;
+inline constexpr bool adds_kept = feeds_back<Codec>;
 
 //! Owners of parts keep what their encoding lost: the owner of a chunk does not change.
 template <class Codec>
@@ -147,17 +137,13 @@ template <class Codec>
 inline constexpr bool weighs_kept =
   (adds_kept<Codec> || owner_feeds_back<Codec>)&&has_kept_weight<typename Codec::feedback_type>;
 
-//! In what the state keeps what feedback keeps: float or bfloat16 for a coordinate, `byte_chunk` for a chunk.
+//! In what the state keeps what feedback keeps: float or bfloat16.
 template <class Codec>
-using residual_element = typename detail::residual_of_codec<Codec>::type;
+using residual_element = typename detail::residual_of_feedback<typename Codec::feedback_type>::type;
 
 //! What is coded is the difference to what all ranks hold already.
 template <class Codec>
 inline constexpr bool codes_differences = detail::of_differences<typename Codec::feedback_type>;
-
-//! Owners of parts count what their encoding lost as not sent by themselves, so that the ranks together keep the mean.
-template <class Codec>
-inline constexpr bool owner_sends = scattering<Codec>&& keeps_sent<Codec>;
 
 //! Coordinates are divided by scales before they are encoded, and multiplied after they were decoded.
 template <class Codec>

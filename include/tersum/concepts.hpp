@@ -122,8 +122,7 @@ template <class T> concept has_kept_weight   = requires(T const f, std::uint64_t
   { f.kept_weight(step, v) } -> std::same_as<float>; };       //!< Optional: kept_weight(exchanges before this one, gain that the caller wrote): what is kept is multiplied by this before `before` and `after` are given it.
 template <class T> concept has_ranks_only    = requires { requires T::ranks_only; };  //!< Optional, true: owners of two shots keep nothing.
 template <class T> concept has_owners_only   = requires { requires T::owners_only; }; //!< Optional, true: of two shots the owners keep what their encoding lost, and ranks nothing.
-template <class T> concept has_stored_residual = requires { typename T::stored_residual; }; //!< Optional: in what the state keeps what is kept: float, as without it, bfloat16 or byte_blocks, to which it is rounded at random.
-template <class T> concept has_one_step      = requires { requires T::one_step; };  //!< Optional, true: what is kept serves this exchange only and lies in the workspace.
+template <class T> concept has_stored_residual = requires { typename T::stored_residual; }; //!< Optional: in what the state keeps what is kept: float, as without it, or bfloat16, to which it is rounded at random.
 template <class T> concept has_scaled        = requires { typename std::bool_constant<T::scaled>; };     //!< Whether the state keeps a scale of each coordinate, zero at first; if so, the next is asked for.
 template <class T> concept has_least         = requires(T const m, float v) { { m.least(detail::any_group{}, v) } -> std::same_as<float>; }; //!< least(arithmetic, largest scale of a chunk): what smaller ones are raised to; above 0, and not above the largest.
 template <class T> concept has_update        = requires(T const m, float v) {
@@ -144,16 +143,7 @@ template <class T> concept has_levels_of     = requires(T const b, float v, std:
 template <class T> concept has_lines         = requires { typename T::lines; };      //!< Optional: `lines`, by which `encode` and `decode` go as those of `lloyd_max<12>` do; vectors then do, too.
 template <class T> concept has_distortion    = requires { { T::distortion() } -> std::convertible_to<float>; }; //!< The mean squared error of normal values over their mean square.
 template <class T> concept has_block         = requires { typename std::integral_constant<int, T::block>; };       //!< Coordinates that share a scale.
-template <class T> concept has_scale         = requires(float v, std::uint32_t code) {
-  typename std::integral_constant<int, T::scale::bits>;           //!< Bits of a scale on the wire: 8 or 16.
-  { T::scale::encode(v) } -> std::same_as<std::uint32_t>;     //!< encode(largest magnitude of the block over that of the chunk), from 0 to 1.
-  { T::scale::decode(code) } -> std::same_as<float>; };       //!< The scale; where it is less than what was encoded, larger magnitudes get the last level.
-template <class T> concept has_uniform       = requires { typename std::bool_constant<T::uniform>; };    //!< Whether levels have equal distances.
-template <class T> concept has_levels        = requires {
-  { T::level.data() } -> std::convertible_to<float const*>;   //!< The `magnitudes` levels of one sign, as parts of the block's scale: from 0, ascending, those that are used up to 1.
-  { T::mark.data() } -> std::convertible_to<std::uint32_t const*>; }; //!< The same in units of 2^-20, then one more that no value reaches.
-template <class T> concept has_round         = requires(std::uint32_t v, std::uint32_t const* marks) {
-  { T::round(v, v, marks) } -> std::same_as<std::uint32_t>; }; //!< round(magnitude in 2^-20, 512ths of a distance beyond which it goes up, `mark`): the level's number.
+template <class T> concept has_block_bits    = requires { typename std::integral_constant<int, T::block_bits>; };  //!< Bits on the wire of what each block has of its own, a scale for instance: 8, 16 or 32.
 template <class T> concept has_combine       = requires(T const op, typename T::element v) { { op(v, v) } -> std::same_as<typename T::element>; };
 template <class T> concept has_combine_at    = requires(T const op, typename T::element v) {
   { op(v, v, std::size_t{}) } -> std::same_as<typename T::element>; //!< op(a, b, index in the array).
@@ -179,7 +169,7 @@ template <class T> concept chunker = policy<T> && has_chunk_size<T>;
 template <class T> concept selecting_chunker = chunker<T> && has_by_norm<T> && has_score<T> && has_level_count<T> && has_budget<T> && has_several_bits<T>
                                               && (!T::several_bits || has_widths<T>);
 
-//! The basis of a chunk: `no_rotation`, `partial_hadamard`; of a tensor: `full_hadamard`.
+//! The basis of a chunk: `no_rotation`, `partial_hadamard`. One whose `rotation_size` is 0 rotates whole tensors, in stages of its own.
 template <class T> concept rotator = policy<T> && has_rotation_size<T> && (T::rotation_size == 0 || (has_forward<T> && has_backward<T>));
 
 namespace detail {
@@ -219,19 +209,16 @@ template <class T> concept table_codebook = policy<T> && has_bits<T> && has_magn
 //! `encode` and `decode` of an object without data; tables are optional beside it.
 template <class T> concept codebook = table_codebook<T> || (policy<T> && std::is_empty_v<T> && has_bits<T> && has_unbiased<T> && has_levels_of<T>);
 
-//! The same in blocks with scales of their own, for the same codecs: `group_absmax`, whose header has the kernels of all
-//! quantizers of this kind.
-template <class T> concept group_quantizer = policy<T> && has_bits<T> && has_magnitudes<T> && has_unbiased<T> && has_block<T> && has_scale<T>
-                                            && has_uniform<T> && has_levels<T> && has_round<T> && has_dither<T>;
-
 //! No codes: coordinates travel as `element`, of `bits` bits: `cast`.
 template <class T> concept conversion = policy<T> && has_bits<T> && has_element<T>;
 
-//! Codes, 0 to `last`, between two ends of each block, which are made of `fields` floats: `group_two_means`, whose header has the kernels.
-template <class T> concept affine_quantizer = policy<T> && has_bits<T> && has_unbiased<T> && has_block<T> && has_dither<T> && requires { typename std::integral_constant<int, T::fields>; typename std::integral_constant<int, T::last>; };
+//! The same in blocks with numbers of their own, such as scales, which lie behind the codes, for the same codecs. The header of such a
+//! quantizer has its kernels: specializations of `detail::chunk_codes` and `detail::part_codes`. An optional describe(add) calls add(a float)
+//! for what tells it from others of its widths.
+template <class T> concept block_quantizer = policy<T> && has_bits<T> && has_unbiased<T> && has_block<T> && has_block_bits<T> && has_dither<T>;
 
 //! What codecs take that decode before they add: `two_shot_codec`, `gathered_codec`, `sharded_codec`, `values_codec`.
-template <class T> concept part_quantizer = codebook<T> || group_quantizer<T> || affine_quantizer<T> || conversion<T>;
+template <class T> concept part_quantizer = codebook<T> || block_quantizer<T> || conversion<T>;
 
 //! How packed codes are summed: `saturating_sum`, `widening_sum`, `guard_lanes`.
 template <class T> concept reducer = policy<T> && has_lane_bits<T> && has_op<T> && has_max_world<T> && has_biased<T> && has_saturating<T>;

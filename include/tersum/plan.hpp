@@ -47,9 +47,10 @@ class plan_counts {
   [[nodiscard]] constexpr std::uint64_t bypassed() const noexcept { return bypassed_; }
   //! @}
 
-  //! @brief What `state_header::layout` holds: `state_version` in its lowest byte, and above it a hash of tensors, weights and
-  //! chunks, of whether there is feedback, and, where owners of parts feed back, of world and rank. Plans that differ in other
-  //! things only, such as bits, can go on with each other's state.
+  //! @brief What `state_header::layout` holds: `state_version` in its lowest byte, and above it a hash of the sections of the
+  //! state, by name, element, size and begin, of tensors, weights and chunks, and, where what a rank keeps is that of its own
+  //! part or shard, of which part that is. Plans that differ in other things only, such as bits, can go on with each other's
+  //! state.
   [[nodiscard]] constexpr std::uint64_t state_fingerprint() const noexcept
   {
     return fingerprint_ / 256 * 256 + state_version;
@@ -63,7 +64,7 @@ class plan_counts {
   std::uint64_t chunks_      = 0;
   std::uint64_t compressed_  = 0;
   std::uint64_t bypassed_    = 0;
-  std::uint64_t fingerprint_ = 0;
+  std::uint64_t fingerprint_ = 0;  // of all that the sections do not say; of a plan, of these too
 };
 
 }  // namespace detail
@@ -100,6 +101,10 @@ class plan : public Codec::counts_type {
                  More const&... more)
     : counts(codec, gradient, detail::with_only_rank(ranks), more...)
   {
+    for (std::uint64_t const value : {this->coordinates(), this->chunks()}) {
+      this->fingerprint_ = detail::mix(this->fingerprint_, value);
+    }
+    this->fingerprint_ = this->state_sections().fingerprint(this->fingerprint_);
   }
 
   //! @name Rounds
@@ -136,7 +141,10 @@ class plan : public Codec::counts_type {
   //! @{
 
   //! Bytes of scratch memory that hold the rounds. Nothing in it needs to survive an exchange.
-  [[nodiscard]] constexpr std::size_t workspace_bytes() const noexcept { return all_work().size(); }
+  [[nodiscard]] constexpr std::size_t workspace_bytes() const noexcept
+  {
+    return this->workspace_sections().size();
+  }
   //! Bytes that must live from step to step; `initialize` fills them.
   [[nodiscard]] constexpr std::size_t state_bytes() const noexcept
   {
@@ -172,7 +180,6 @@ class plan : public Codec::counts_type {
   [[nodiscard]] constexpr std::size_t held_offset() const noexcept { return work(name::held); }
   [[nodiscard]] constexpr std::size_t bypass_offset() const noexcept { return work(name::bypass); }
   [[nodiscard]] constexpr std::size_t agreed_offset() const noexcept { return work(name::agreed); }
-  [[nodiscard]] constexpr std::size_t sent_offset() const noexcept { return work(name::sent); }
   [[nodiscard]] constexpr std::size_t factor_offset(int turn) const noexcept
   {
     return work(turn == 0 ? name::even_factor : name::odd_factor);
@@ -215,17 +222,7 @@ class plan : public Codec::counts_type {
   // Every exchange asks for a dozen of offsets, each of which would repeat the list where it is inlined.
   [[nodiscard, gnu::noinline]] constexpr std::size_t work(name section) const noexcept
   {
-    return all_work().offset(section);
-  }
-  //! The codec's sections and, behind them, what every codec can have.
-  [[nodiscard]] constexpr auto all_work() const noexcept
-  {
-    if constexpr (keeps_sent<Codec>) {
-      return this->workspace_sections().then(
-        detail::holds<float>(name::sent, this->coordinates(), 16));
-    } else {
-      return this->workspace_sections();
-    }
+    return this->workspace_sections().offset(section);
   }
   [[nodiscard, gnu::noinline]] constexpr std::size_t kept(name section) const noexcept
   {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Named codecs: values to make plans from. What they are compared with is in <tersum/baseline/presets.hpp>.
+//! Named codecs: values to make plans from.
 
 #pragma once
 
@@ -15,7 +15,6 @@
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/gathered_codec.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
-#include <tersum/lowrank/quantized_low_rank_codec.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/quantize/nearest_quantizer.hpp>
@@ -184,20 +183,6 @@ inline constexpr gathered<2> gathered_2{};
 inline constexpr gathered<3> gathered_3{};
 inline constexpr gathered<4> gathered_4{};
 inline constexpr gathered<2, error_feedback> gathered_2_ef{};
-//! @}
-
-//! @name Low-rank factors in codes of 8 bits, a quarter of their bits: of `rotated_sat8`, or of `two_shot_8`, which loses less
-//! With feedback each rank subtracts what its own codes decode to. The clip of `powersgd_r16_sat8` is wider than that of
-//! `rotated_sat8`, because what saturates in a sum no rank keeps.
-//! @{
-template <class Factors>
-using sent_if_fed_back = std::conditional_t<feeds_back<Factors>, sent_values, no_feedback>;
-template <class Factors>
-using saturating_factors = quantized_low_rank_codec<Factors, tracked_saturating<stochastic_quantizer<8>, sent_if_fed_back<Factors>>>;
-inline constexpr saturating_factors<power_iteration<4>>        powersgd_r4_sat8{.inner = {.range = {.clip = 3.6f}}};
-inline constexpr saturating_factors<power_iteration<16>>       powersgd_r16_sat8{.inner = {.range = {.clip = 6.0f}}};
-inline constexpr saturating_factors<alternating_iteration<16>> acp_r16_sat8{.inner = {.range = {.clip = 3.6f}}};
-inline constexpr quantized_low_rank_codec<power_iteration<16>, two_shot<8, sent_values>> powersgd_r16_two_shot_8{};
 //! @}
 
 // clang-format on

@@ -150,7 +150,7 @@ struct sharded_counts : shard_counts<Codec> {
 //! Feedback keeps what a rank's own codes lost, of all shards.
 //! @tparam Chunker    `fixed_chunks<C>`, C from 256.
 //! @tparam Rotator    `partial_hadamard<C>` for a codebook, `no_rotation` for blocks and casts.
-//! @tparam Quantizer  `lloyd_max<q>`, `group_absmax<q, B>` or `cast<T>`.
+//! @tparam Quantizer  `lloyd_max<q>`, `cast<T>` or a quantizer of blocks.
 //! @tparam Feedback   `no_feedback` or `error_feedback`.
 //! @tparam Metric     `plain_metric` or `given_diagonal`, whose scales every rank has of all shards.
 template <chunker Chunker,

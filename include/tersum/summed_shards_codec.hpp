@@ -90,7 +90,7 @@ struct summed_shards_codec {
     "depend on the gradient");
   static_assert(
     !whole_type::rotates_all,
-    "tersum: full_hadamard rotates whole tensors, which shards cut: use partial_hadamard");
+    "tersum: the rotator is one of whole tensors, which shards cut: use partial_hadamard");
   static_assert(
     std::is_same_v<detail::stages_after_sum<Reducer>, stage_list<>>,
     "tersum: summed_shards_codec takes reducers that need no more than the sum: saturating_sum, "

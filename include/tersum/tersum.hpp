@@ -3,8 +3,7 @@
 
 //! @file
 //! The core: policies, codecs, presets, exchanges and the CPU executor. With nvcc, <tersum/tersum.cuh> adds the CUDA
-//! executor. Transports are in interop/, ranks of one process in single_process/, and what the library is compared with
-//! in <tersum/baseline/baseline.hpp>.
+//! executor. Transports are in interop/, ranks of one process in single_process/.
 
 #pragma once
 
@@ -20,7 +19,6 @@
 #include <tersum/exchange/feedback_gain.hpp>
 #include <tersum/exchange/metric_scales.hpp>
 #include <tersum/exchange/reduce_scatter_mean.hpp>
-#include <tersum/exchange/two_levels.hpp>
 #include <tersum/execute/cpu_executor.hpp>
 #include <tersum/feedback/cleared_feedback.hpp>
 #include <tersum/feedback/decayed_feedback.hpp>
@@ -31,7 +29,6 @@
 #include <tersum/feedback/momentum.hpp>
 #include <tersum/gathered_codec.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
-#include <tersum/lowrank/quantized_low_rank_codec.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
@@ -51,7 +48,6 @@
 #include <tersum/sharded_presets.hpp>
 #include <tersum/status.hpp>
 #include <tersum/summed_shards_codec.hpp>
-#include <tersum/two_level_codec.hpp>
 #include <tersum/two_shot_codec.hpp>
 #include <tersum/types.hpp>
 #include <tersum/values_codec.hpp>

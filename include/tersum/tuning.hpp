@@ -18,7 +18,7 @@ namespace tersum::inline v0 {
 struct cpu_tuning {
   std::uint64_t item_stretch       = 4096;   //!< Items of `each`.
   std::uint64_t step_stretch       = 4096;   //!< Chunks whose steps are derived.
-  std::uint64_t coordinate_stretch = 16384;  //!< Coordinates of `top_coordinates`.
+  std::uint64_t coordinate_stretch = 16384;  //!< Coordinates, where each is chosen.
 
   //! Chunks that a further thread of a selection must have: fewer take less time than to wake it up.
   std::uint64_t least_selected = 8192;
@@ -38,11 +38,11 @@ struct cpu_tuning {
 //! docs/developer/codegen.md what a thread does. The sizes that decide in which order floats are added are not here, since the
 //! order is part of the wire format.
 struct cuda_tuning {
-  int step_threads       = 128;  //!< A chunk a thread: the steps.
-  int cast_threads       = 128;  //!< Eight coordinates a thread: conversions.
-  int part_threads       = 256;  //!< A chunk or a word a thread: the parts of two shots.
-  int pass_threads       = 256;  //!< 32 coordinates a thread: a pass of `full_hadamard`.
-  int coordinate_threads = 256;  //!< A coordinate a thread: `top_coordinates`.
+  int step_threads = 128;  //!< A chunk a thread: the steps.
+  int cast_threads = 128;  //!< Eight coordinates a thread: conversions.
+  int part_threads = 256;  //!< A chunk or a word a thread: the parts of two shots.
+  int pass_threads = 256;  //!< 32 coordinates a thread: a pass of a rotation of whole tensors.
+  int coordinate_threads = 256;  //!< A coordinate a thread, where each is chosen.
   int item_threads       = 256;  //!< An item a thread.
   int record_threads     = 256;  //!< A chunk a thread: the first state.
   int bypass_threads     = 256;  //!< A coordinate a thread: tensors that bypass a codec.

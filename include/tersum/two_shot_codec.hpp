@@ -40,11 +40,10 @@ namespace tersum::inline v0 {
 //!
 //! Feedback keeps what a rank's own codes lost; under `fixed_chunks`, where the owner of a chunk does not change, the
 //! owner also keeps what its second encoding lost, if the feedback adds what was lost as it is (`adds_lost`); `kept_by_ranks` and
-//! `kept_by_owners` leave out one of the two. Under `sent_values`
-//! it takes that loss from what it has sent itself.
+//! `kept_by_owners` leave out one of the two.
 //! @tparam Chunker    `fixed_chunks<C>` or `allocated_chunks<C, Widths...>` of up to 16 bits, C from 256.
 //! @tparam Rotator    `partial_hadamard<C>` for a codebook, `no_rotation` for blocks and casts.
-//! @tparam Quantizer  `lloyd_max<q>`, `group_absmax<q, B>` or `cast<T>`; under `allocated_chunks` any width of it. Under
+//! @tparam Quantizer  `lloyd_max<q>`, `cast<T>` or a quantizer of blocks; under `allocated_chunks` any width of it. Under
 //!                    `fixed_chunks` also `ways<Up, Down>`.
 //! @tparam Feedback   `no_feedback` or `error_feedback`.
 //! @tparam Metric     `plain_metric`, `given_diagonal` or `kept_diagonal`.

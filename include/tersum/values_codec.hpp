@@ -40,7 +40,7 @@ namespace tersum::inline v0 {
 //! those that the library keeps follow what was decoded: values, or differences.
 //! @tparam Chunker    `fixed_chunks<C>`, C from 256.
 //! @tparam Rotator    `partial_hadamard<C>` for a codebook, `no_rotation` for blocks and casts.
-//! @tparam Quantizer  `lloyd_max<q>`, `group_absmax<q, B>` or `cast<T>`.
+//! @tparam Quantizer  `lloyd_max<q>`, `cast<T>` or a quantizer of blocks.
 //! @tparam Feedback   `no_feedback`, `error_feedback` or `difference_feedback`.
 //! @tparam Metric     `plain_metric`, `given_diagonal` or `kept_diagonal`.
 template <chunker Chunker,

@@ -137,8 +137,8 @@ class Page(unittest.TestCase):
 
     def test_predictions_are_of_presets_and_parts_that_there_are(self):
         predictions = json.loads(gpu_page.PREDICTIONS.read_text(encoding="utf-8"))
-        headers = "".join((ROOT / "include/tersum" / name).read_text(encoding="utf-8")
-                          for name in ("presets.hpp", "baseline/presets.hpp"))
+        headers = "".join((ROOT / "include" / name).read_text(encoding="utf-8")
+                          for name in ("tersum/presets.hpp", "tersum_baselines/presets.hpp"))
         benchmark = (ROOT / "bench/cuda.bench.cu").read_text(encoding="utf-8")
         measured = re.search(r"^twelve=\((.*?)\)", SCRIPT.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)[1].split()
         self.assertEqual(len(measured), 12)

@@ -8,12 +8,12 @@
 #include "support/loopback_run.hpp"
 #include "support/normal_gradients.hpp"
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/range/absmax_range.hpp>
 #include <tersum/reduce/widening_sum.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/sharded_presets.hpp>
+#include <tersum_baselines/presets.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -8,8 +8,8 @@
 #include "support/normal_gradients.hpp"
 #include "support/same_bytes.hpp"
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
+#include <tersum_baselines/presets.hpp>
 
 #include <algorithm>
 

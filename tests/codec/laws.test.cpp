@@ -7,12 +7,12 @@
 #include "support/loopback_run.hpp"
 #include "support/normal_gradients.hpp"
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/range/absmax_range.hpp>
 #include <tersum/reduce/widening_sum.hpp>
 #include <tersum/rotate/no_rotation.hpp>
+#include <tersum_baselines/presets.hpp>
 
 #include <cmath>
 #include <cstring>

@@ -8,8 +8,8 @@
 #include "support/flush_subnormals.hpp"
 #include "support/loopback_run.hpp"
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
+#include <tersum_baselines/presets.hpp>
 
 #include <algorithm>
 #include <array>

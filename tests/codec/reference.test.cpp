@@ -8,11 +8,11 @@
 #include "support/reference_codec.hpp"
 #include "support/staged_run.hpp"
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/range/absmax_range.hpp>
 #include <tersum/reduce/guard_lanes.hpp>
 #include <tersum/reduce/widening_sum.hpp>
+#include <tersum_baselines/presets.hpp>
 
 #include <cmath>
 #include <cstdlib>

@@ -7,8 +7,8 @@
 #include "support/loopback_run.hpp"
 #include "support/sample_gradients.hpp"
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
+#include <tersum_baselines/presets.hpp>
 
 #include <cstring>
 #include <string>

@@ -8,8 +8,8 @@
 #include "support/normal_gradients.hpp"
 #include "support/sample_gradients.hpp"
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
+#include <tersum_baselines/presets.hpp>
 
 #include <doctest/doctest.h>
 

@@ -165,7 +165,7 @@ TEST_CASE("[summed shards] a shard has the bits of an all-reduce of tensors that
   equals_all_reduce(tracked{}, 1000, uneven);
   equals_all_reduce(saturating<8, tracked_correlation, error_feedback>{}, 1000, uneven);
   equals_all_reduce(
-    saturating<4, tracked_correlation, kept_in<byte_blocks>, nearest_quantizer<4>>{}, 1000, uneven);
+    saturating<4, tracked_correlation, kept_in<bfloat16>, nearest_quantizer<4>>{}, 1000, uneven);
   equals_all_reduce(saturating<2, fixed_headroom>{}, 1000, uneven);
   equals_all_reduce<half>(tracked{}, 1000, uneven);
   equals_all_reduce<bfloat16>(tracked{}, 1000, {0, 1000, 1000, 1000});

@@ -6,11 +6,11 @@
 
 #include "support/loopback_run.hpp"
 
-#include <tersum/baseline/full_hadamard.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/range/absmax_range.hpp>
 #include <tersum/reduce/widening_sum.hpp>
 #include <tersum/rotate/no_rotation.hpp>
+#include <tersum_baselines/full_hadamard.hpp>
 
 #include <cmath>
 #include <numbers>

@@ -12,13 +12,13 @@
 #include "support/sanitized.hpp"
 #include "support/values_run.hpp"
 
-#include <tersum/baseline/group_absmax.hpp>
 #include <tersum/exchange/check_state.hpp>
 #include <tersum/exchange/metric_scales.hpp>
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/sharded_presets.hpp>
+#include <tersum_baselines/group_absmax.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -328,42 +328,6 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("[values] owners that keep blocks lose one rounding to their steps in every exchange")
-{
-  using codec             = values_of<2, 256, kept_in<byte_blocks>>;
-  constexpr std::size_t d = 1000;
-  constexpr int steps     = 64;
-  auto const in           = tests::normal_gradients(1, d, 23)[0];
-  boundaries const cuts{0, 100, 700, d};
-  run_of<codec> run{cpu_executor{}, {.values = {d}, .world = 3, .cuts = cuts}};
-  std::vector<double> sum(d), before(d);
-  double off = 0, variance = 0;
-  for (int t = 1; t <= steps; ++t) {
-    auto const out = run.exchange(cpu_executor{}, in);
-    for (std::size_t r = 0; r < 3; ++r) {
-      auto const kept = residuals_of(run[r].plan, run[r].state);
-      REQUIRE(kept.size() == (cuts[r + 1] - cuts[r] + 255) / 256);
-      for (std::size_t i = cuts[r]; i < cuts[r + 1]; ++i) {
-        auto const& chunk  = kept[(i - cuts[r]) / 256];
-        int const at       = static_cast<int>((i - cuts[r]) % 256);
-        double const now   = static_cast<double>(chunk.value(at));
-        double const step  = static_cast<double>(chunk.steps[chunk.block_of(at)]);
-        double const given = static_cast<double>(in[i]) + before[i];
-        double const error = static_cast<double>(out[0][i]) + now - given;
-        REQUIRE(std::abs(error) <= step + 64 * 10 * epsilon);
-        off += error;
-        variance += step * step / 4;
-        before[i] = now;
-      }
-    }
-  }
-  // Independent errors, each of at most this variance: five deviations.
-  CHECK(std::abs(off) < 5 * std::sqrt(variance));
-  CHECK(run[0].plan.state_bytes() < values_of<2, 256, error_feedback>{}
-                                      .plan(layout{d}, {.size = 3, .rank = 0}, cuts)
-                                      .state_bytes());
-}
-
 TEST_CASE("[values] what bypasses arrives as it is, and values of other elements are rounded once")
 {
   layout const bucket = tests::odd_bucket().gradient();
@@ -463,19 +427,6 @@ TEST_CASE("[values] a value that is not finite stays in its chunk, and every ran
         REQUIRE(std::isfinite(kept));
       }
     }
-  }
-  SUBCASE("of owners that keep blocks, too")
-  {
-    using codec = values_of<4, 256, kept_in<byte_blocks>>;
-    run_of<codec> run{cpu_executor{}, {.values = {1024}, .world = 2}};
-    static_cast<void>(run.exchange(cpu_executor{}, in));
-    auto const all       = residuals_of(run[0].plan, run[0].state);
-    auto const before    = all[1];
-    auto const of_others = all[0];
-    in[300]              = std::numeric_limits<float>::infinity();
-    static_cast<void>(run.exchange(cpu_executor{}, in));
-    CHECK(std::memcmp(&all[1], &before, sizeof(before)) == 0);
-    CHECK(std::memcmp(&all[0], &of_others, sizeof(of_others)) != 0);
   }
   SUBCASE("of differences what is held stays as it was")
   {

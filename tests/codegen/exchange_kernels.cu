@@ -8,9 +8,9 @@
 #include "compile.hpp"
 #include "conformance/plain_forms.hpp"
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/range/absmax_range.hpp>
 #include <tersum/tersum.cuh>
+#include <tersum_baselines/presets.hpp>
 
 #include <cstdint>
 

@@ -6,9 +6,9 @@
 
 #include "compile.hpp"
 
-#include <tersum/baseline/presets.hpp>
-#include <tersum/baseline/served_sum.hpp>
 #include <tersum/tersum.cuh>
+#include <tersum_baselines/presets.hpp>
+#include <tersum_baselines/served_sum.hpp>
 
 namespace {
 
@@ -62,8 +62,6 @@ void compile_low_rank_kernels()
           &exchange_kernel<add_all<false>, Codec, Element>,
           &exchange_kernel<orthonormalize_all, Codec, Element>,
           &exchange_kernel<rebuild_all, Codec, Element>,
-          &exchange_kernel<rebuild_mean, Codec, Element>,
-          &exchange_kernel<rebuild_rest, Codec, Element>,
           &exchange_kernel<keep_all_warm, Codec, Element>);
 }
 
@@ -113,7 +111,4 @@ void compile_low_rank()
   compile_low_rank_kernels<codec_of<presets::powersgd_r4>, float>();
   compile_low_rank_kernels<codec_of<presets::powersgd_r64>, float>();
   compile_low_rank_kernels<codec_of<presets::acp_r16>, bfloat16>();
-  compile(&detail::chunk_kernel<detail::encode_kernel<false>,
-                                codec_of<presets::powersgd_r4_sat8>::inner_type,
-                                float>);
 }

@@ -79,7 +79,5 @@ void compile_metric()
           &detail::chunk_kernel<detail::decode_scaled_casts_kernel<false>, given_casts, float>,
           &detail::exchange_kernel<detail::find_largest_scales, factors, float>,
           &detail::exchange_kernel<detail::multiply_all<false>, factors, float>,
-          &detail::exchange_kernel<detail::rebuild_all, factors, float>,
-          &detail::exchange_kernel<detail::rebuild_mean, factors, float>,
-          &detail::exchange_kernel<detail::rebuild_rest, factors, float>);
+          &detail::exchange_kernel<detail::rebuild_all, factors, float>);
 }

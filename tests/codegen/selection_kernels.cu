@@ -6,8 +6,8 @@
 
 #include "compile.hpp"
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/tersum.cuh>
+#include <tersum_baselines/presets.hpp>
 
 namespace {
 
@@ -54,8 +54,6 @@ void compile_selection()
   compile_casts<codec_of<presets::topkc_b2>, float>();
   compile_casts<codec_of<presets::topkc_b2>, bfloat16>();
   compile_casts<codec_of<presets::topkc_b2_ef>, float>();
-  using in_blocks = cast_codec<tersum::half, top_chunks<64>, kept_in<byte_blocks>>;
-  compile(&detail::exchange_kernel<detail::cast_kernel<true>, in_blocks, float>);
   compile_codes<codec_of<presets::topkc_sat4>, float>();
   compile_codes<codec_of<presets::allocated_sat_4>, float>();
   compile_coordinates<codec_of<presets::topk_b2>, float>();

@@ -39,10 +39,6 @@ void compile_values()
           &detail::exchange_kernel<detail::recall_kernel, difference, float>,
           &detail::exchange_kernel<detail::publish_kernel<false>, difference, float>,
           &detail::exchange_kernel<detail::publish_kernel<true>, difference, float>);
-  using in_blocks =
-    values_codec<fixed_chunks<1024>, partial_hadamard<1024>, lloyd_max<4>, kept_in<byte_blocks>>;
-  compile(&detail::exchange_kernel<detail::publish_kernel<false>, in_blocks, float>,
-          &detail::exchange_kernel<detail::keep_published_kernel<false>, in_blocks, float>);
   using in_halves = codec_of<presets::values_half>;
   compile(&detail::exchange_kernel<detail::publish_kernel<false>, in_halves, float>,
           &detail::chunk_kernel<detail::decode_parts_kernel<false>, in_halves, float>);

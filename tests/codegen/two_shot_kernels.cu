@@ -6,8 +6,8 @@
 
 #include "compile.hpp"
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/tersum.cuh>
+#include <tersum_baselines/presets.hpp>
 
 namespace {
 
@@ -42,7 +42,6 @@ void compile_two_shot()
           bfloat16>);
   compile_feedback<codec_of<presets::two_shot_4_ef>, float>();
   compile_feedback<codec_of<presets::two_shot_4_ef>, float, true>();
-  compile_feedback<codec_of<presets::powersgd_r16_two_shot_8>::inner_type, float>();
   compile_rounds<codec_of<presets::two_shot_4_ef>, tersum::half>();
   compile_feedback<codec_of<presets::two_shot_4_ef>, tersum::half>();
   compile_rounds<codec_of<presets::allocated_4>, float>();

@@ -5,10 +5,10 @@
 //! Scales that do not fit where scales of blocks lie.
 // expected: tersum: the scale of a block has 8 or 16 bits
 
-#include <tersum/baseline/group_absmax.hpp>
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/two_shot_codec.hpp>
+#include <tersum_baselines/group_absmax.hpp>
 
 struct float_scale : tersum::bfloat16_scale {
   static constexpr int bits = 32;

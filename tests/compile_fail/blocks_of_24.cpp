@@ -3,12 +3,12 @@
 
 //! @file
 //! Blocks that do not fill a chunk.
-// expected: tersum: a block with a scale of its own has 16, 32, 64 or 128 coordinates
+// expected: tersum: a block with numbers of its own has 16, 32, 64 or 128 coordinates
 
-#include <tersum/baseline/group_absmax.hpp>
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/two_shot_codec.hpp>
+#include <tersum_baselines/group_absmax.hpp>
 
 struct odd_blocks : tersum::group_absmax<4, 16> {
   static constexpr int block = 24;

@@ -3,15 +3,15 @@
 
 //! @file
 //! Feedback through the rotation of a whole tensor.
-// expected: tersum: full_hadamard is for comparison and has no feedback: use partial_hadamard
+// expected: tersum: a rotator of whole tensors has no feedback: use partial_hadamard
 
-#include <tersum/baseline/full_hadamard.hpp>
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/quantize/stochastic_quantizer.hpp>
 #include <tersum/range/global_range.hpp>
 #include <tersum/reduce/widening_sum.hpp>
+#include <tersum_baselines/full_hadamard.hpp>
 
 using codec = tersum::codec<tersum::fixed_chunks<1024>,
                             tersum::full_hadamard,

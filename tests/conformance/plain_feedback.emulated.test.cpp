@@ -7,9 +7,9 @@
 #include "conformance/compare_forms.hpp"
 #include "conformance/plain_forms.hpp"
 
-#include <tersum/baseline/top_coordinates.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/types.hpp>
+#include <tersum_baselines/top_coordinates.hpp>
 
 using namespace tersum;
 

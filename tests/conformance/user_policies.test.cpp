@@ -8,7 +8,6 @@
 #include "../../examples/your_own/mean_magnitude.hpp"
 #include "support/loopback_run.hpp"
 
-#include <tersum/baseline/group_absmax.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/interop/plan_fingerprint.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
@@ -18,6 +17,7 @@
 #include <tersum/rotate/rotation_key.hpp>
 #include <tersum/two_shot_codec.hpp>
 #include <tersum/types.hpp>
+#include <tersum_baselines/group_absmax.hpp>
 
 #include <doctest/doctest.h>
 

@@ -17,8 +17,4 @@ void plan_it()
 
 // code 2
 
-auto const factors_in_codes = mine.plan({.coordinates = 100}, {});
-
-// code 3
-
 static_assert(tersum::in_metric<factors>);

@@ -4,8 +4,8 @@
 //! @file
 //! What surrounds the code in docs/transports.md.
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/tersum.hpp>
+#include <tersum_baselines/presets.hpp>
 
 #include <concepts>
 #include <cstddef>

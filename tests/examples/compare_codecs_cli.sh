@@ -68,7 +68,7 @@ with open("results.json", encoding="utf-8") as file:
     report = json.load(file, parse_constant=refuse)
 assert list(report) == ["version", "device", "results"], list(report)
 assert report["device"] == "cpu", report["device"]
-keys = ["set", "codec", "ranks", "coordinates", "bits_per_coordinate", "bits_within", "bits_pulled", "nmse", "nmse_first_step",
+keys = ["set", "codec", "ranks", "coordinates", "bits_per_coordinate", "bits_pulled", "nmse", "nmse_first_step",
         "nmse_of_mean", "update_error", "update_error_of_mean", "zeros_fraction",
         "zeros_fraction_of_mean", "zeros_by_tensor", "saturated_fraction", "ranks_identical", "encode_ns", "reduce_ns",
         "decode_ns", "memcpy_ns"]
@@ -86,7 +86,6 @@ for r in report["results"]:
     assert r["ranks"] == sum(name.startswith(r["set"] + "_worker") for name in names), r
     assert r["ranks_identical"] is True, r
     assert r["nmse"] > 0 and r["bits_per_coordinate"] > 0 and r["memcpy_ns"] > 0, r
-    assert (r["bits_within"] is not None) == r["codec"].startswith("hosts2_"), r
     assert (r["bits_pulled"] is not None) == r["codec"].startswith("served_"), r
     assert r["update_error"] > 0 and r["update_error_of_mean"] > 0, r
     for key in "zeros_fraction", "zeros_fraction_of_mean":
@@ -133,13 +132,10 @@ holds '^rotated_sat4 ' out "a run: rotated_sat4 is not in the table"
 holds '^topkc_b2 .*[1-9][0-9.]*  [a-z][a-z0-9.]*$' out "a run: no tensor with zeros is named"
 documented "a run" 2 fp16 rotated_sat4 topkc_b2 topkc_b2_ef
 expect 0 "all codecs" --gradients "$gradients" --steps 1 --repeat 1 --json results.json
-# Of hosts of four ranks there is one.
-mapfile -t all < <(grep -v '^hosts4_' names)
+mapfile -t all <names
 documented "all codecs" 1 "${all[@]}"
 expect 0 "--x=v" "--gradients=$gradients" --codecs=fp16 --steps=1 --repeat=1 --ranks=2
 holds ': 2 ranks, ' out "--ranks=2: the table does not say so"
-expect 1 "hosts of all ranks" --gradients "$gradients" --codecs hosts4_fp16 "${quick[@]}" --ranks 4
-holds 'hosts4_fp16: needs several hosts of 4 ranks$' err "hosts of all ranks: no sentence says so"
 if command -v script >/dev/null; then
   command="'$binary' --gradients '$gradients' --codecs fp16 --steps 1 --repeat 1"
   TERM=xterm script -qec "$command" /dev/null </dev/null >out 2>err

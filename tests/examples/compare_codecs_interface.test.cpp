@@ -176,7 +176,7 @@ TEST_CASE("[compare_codecs] JSON has the keys and null for what is not finite")
   cc::write_json(out, "0.1.0", "cpu", results);
   CHECK(out.str() ==
         R"({"version":"0.1.0","device":"cpu","results":[
-{"set":"s\"1","codec":"fp16","ranks":4,"coordinates":1000,"bits_per_coordinate":16,"bits_within":null,"bits_pulled":null,)"
+{"set":"s\"1","codec":"fp16","ranks":4,"coordinates":1000,"bits_per_coordinate":16,"bits_pulled":null,)"
         R"("nmse":0.333333333,"nmse_first_step":0.25,"nmse_of_mean":0.125,)"
         R"("update_error":0.5,"update_error_of_mean":null,)"
         R"("zeros_fraction":0.3125,"zeros_fraction_of_mean":0.0625,)"

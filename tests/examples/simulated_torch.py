@@ -209,7 +209,7 @@ def _future_of(plain):
         """torch's: what waits for it goes on in its current stream after what the stream of `set_result` had."""
 
         def __init__(self, *, devices=None):
-            self._future, self._event = plain(), None
+            self._future, self._event, self._before = plain(), None, None
             self._devices = devices
 
         def set_result(self, result):
@@ -220,10 +220,16 @@ def _future_of(plain):
         def set_exception(self, error):
             self._future.set_exception(error)
 
+        def then(self, callback):
+            after = Future(devices=self._devices)
+            after._future, after._before = self._future.then(callback), self
+            return after
+
         def wait(self):
             result = self._future.wait()
-            if self._event is not None:
-                torch.cuda.current_stream().wait_event(self._event)
+            event = self._event if self._before is None else self._before._event
+            if event is not None:
+                torch.cuda.current_stream().wait_event(event)
             return result
 
     return Future

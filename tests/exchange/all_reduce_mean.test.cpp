@@ -4,12 +4,12 @@
 //! @file
 //! The whole exchange in one call, over a transport of threads: rounds, errors, and equality with the split form.
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/execute/cpu_executor.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/reduce/guard_lanes.hpp>
 #include <tersum/single_process/loopback.hpp>
+#include <tersum_baselines/presets.hpp>
 
 #include <doctest/doctest.h>
 

@@ -105,7 +105,6 @@ TEST_CASE("[check_device_state] seals are those of the host, and every flipped b
 {
   SUBCASE("chunks with feedback") { check_on_device(presets::rotated_sat4_ef); }
   SUBCASE("shards") { check_on_device(presets::sharded_4_ef); }
-  SUBCASE("factors in codes") { check_on_device(presets::powersgd_r4_sat8); }
 }
 
 TEST_CASE("[check_device_state] header, records and table are held to the plan without a seal")

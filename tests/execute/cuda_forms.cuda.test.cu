@@ -97,25 +97,3 @@ TEST_CASE("[cuda_executor] residuals in bfloat16 equal the CPU executor's")
     compare_one<tersum::bfloat16>(presets::two_shot<2, kept>{});
   }
 }
-
-TEST_CASE("[cuda_executor] residuals in blocks equal the CPU executor's")
-{
-  using kept = kept_in<tersum::byte_blocks>;
-  SUBCASE("of chosen chunks")
-  {
-    compare_one<float>(cast_codec<tersum::half, top_chunks<64>, kept>{.chunker = {.bits = 2}});
-  }
-  SUBCASE("of gathered codes")
-  {
-    compare_one<float>(
-      gathered_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<2>, kept>{});
-  }
-  SUBCASE("of sums")
-  {
-    compare_one<float>(presets::tracked_saturating<nearest_quantizer<4>, kept>{});
-  }
-  SUBCASE("of two shots, by ranks and owners")
-  {
-    compare_one<tersum::bfloat16>(presets::two_shot<2, kept>{});
-  }
-}

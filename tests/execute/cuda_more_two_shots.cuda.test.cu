@@ -6,8 +6,8 @@
 
 #include "support/compare_executors.cuh"
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/tersum.cuh>
+#include <tersum_baselines/presets.hpp>
 
 #include <doctest/doctest.h>
 

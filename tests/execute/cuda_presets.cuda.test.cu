@@ -7,9 +7,9 @@
 #include "support/compare_executors.cuh"
 #include "support/served_sums.hpp"
 
-#include <tersum/baseline/presets.hpp>
-#include <tersum/baseline/served_sum.hpp>
 #include <tersum/tersum.cuh>
+#include <tersum_baselines/presets.hpp>
+#include <tersum_baselines/served_sum.hpp>
 
 #include <doctest/doctest.h>
 

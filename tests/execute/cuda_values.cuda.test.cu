@@ -5,7 +5,6 @@
 //! The CUDA executor equals the CPU executor byte for byte: values.
 
 #include "support/compare_executors.cuh"
-#include "support/levels_run.hpp"
 #include "support/values_run.hpp"
 
 #include <tersum/feedback/kept_in.hpp>
@@ -36,21 +35,6 @@ void compare_values(Codec const& codec)
 
 }  // namespace
 
-TEST_CASE("[cuda_executor] exchanges on two levels equal the CPU executor")
-{
-  two_level_codec const codec{presets::two_shot_4};
-  stream const on;
-  auto const got  = record_levels<device_buffer>(cuda_executor{on.get()}, codec, std::byte{0xa5});
-  auto const want = record_levels<host_buffer>(cpu_executor{}, codec, std::byte{0x5a});
-  CHECK(difference(got, want) == "");
-
-  // Captured once and replayed.
-  captured_once replay{on};
-  auto const replayed =
-    record_levels<device_buffer>(cuda_executor{on.get()}, codec, std::byte{0xa5}, std::ref(replay));
-  CHECK(difference(replayed, want) == "");
-}
-
 TEST_CASE("[cuda_executor] values equal the CPU executor")
 {
   SUBCASE("values_4") { compare_values<float, float>(presets::values_4); }
@@ -58,12 +42,6 @@ TEST_CASE("[cuda_executor] values equal the CPU executor")
   SUBCASE("values_4_ef of half")
   {
     compare_values<tersum::half, tersum::half>(presets::values_4_ef);
-  }
-  SUBCASE("4 bits, whose owners keep blocks")
-  {
-    using kept = kept_in<byte_blocks>;
-    compare_values<float, float>(
-      values_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<4>, kept>{});
   }
   SUBCASE("differences_4 of float in bfloat16")
   {

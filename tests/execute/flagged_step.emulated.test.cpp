@@ -8,10 +8,10 @@
 #include "support/emulated_executor.hpp"
 #include "support/normal_gradients.hpp"
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/execute/cpu_executor.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/single_process/loopback.hpp>
+#include <tersum_baselines/presets.hpp>
 
 #include <doctest/doctest.h>
 

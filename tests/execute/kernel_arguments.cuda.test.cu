@@ -4,8 +4,8 @@
 //! @file
 //! A kernel finds its arguments where the host has put them: nvcc and the host's compiler lay structures out alike.
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/tersum.cuh>
+#include <tersum_baselines/presets.hpp>
 
 #include <doctest/doctest.h>
 

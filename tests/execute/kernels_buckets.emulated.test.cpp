@@ -6,8 +6,8 @@
 
 #include "support/compare_kernels.hpp"
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/tersum.hpp>
+#include <tersum_baselines/presets.hpp>
 
 #include <doctest/doctest.h>
 

@@ -8,13 +8,13 @@
 #include "support/compare_kernels.hpp"
 #include "support/shard_run.hpp"
 
-#include <tersum/baseline/group_absmax.hpp>
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/rotate/tensor_core_hadamard.hpp>
 #include <tersum/sharded_presets.hpp>
+#include <tersum_baselines/group_absmax.hpp>
 
 #include <doctest/doctest.h>
 
@@ -52,7 +52,6 @@ TEST_CASE("[kernels] shards")
   {
     compare_shards<bfloat16, float>(shards<256, 3, error_feedback>{});
     compare_shards<float, float>(shards<256, 3, kept_in<bfloat16>>{});
-    compare_shards<float, float>(shards<256, 3, kept_in<byte_blocks>>{});
   }
   SUBCASE("256, 2 bits, with feedback, in a metric")
   {

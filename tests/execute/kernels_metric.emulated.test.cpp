@@ -6,7 +6,6 @@
 
 #include "support/compare_kernels.hpp"
 
-#include <tersum/feedback/byte_blocks.hpp>
 #include <tersum/feedback/decayed_feedback.hpp>
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/metric/diagonal.hpp>
@@ -76,8 +75,6 @@ TEST_CASE("[execute] casts in a metric have the same bytes in kernels")
   using halves = cast_codec<tersum::half, top_chunks<128>, error_feedback, kept_diagonal>;
   tests::compare_buckets<float>(halves{.chunker = {.bits = 4}});
   tests::compare_orders<tersum::half>(halves{.chunker = {.bits = 2}}, 3, true);
-  using in_blocks = cast_codec<tersum::half, top_chunks<256>, kept_in<byte_blocks>, kept_diagonal>;
-  tests::compare_buckets<float>(in_blocks{.chunker = {.bits = 4}});
   using logarithms =
     cast_codec<float, top_chunks<512, norm_log>, kept_in<bfloat16>, given_diagonal>;
   tests::compare_buckets<bfloat16>(logarithms{.chunker = {.bits = 12}});

@@ -7,11 +7,11 @@
 #include "support/compare_kernels.hpp"
 #include "support/in_pieces.hpp"
 
-#include <tersum/baseline/group_absmax.hpp>
-#include <tersum/baseline/presets.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/rotate/no_rotation.hpp>
+#include <tersum_baselines/group_absmax.hpp>
+#include <tersum_baselines/presets.hpp>
 
 #include <doctest/doctest.h>
 

@@ -8,11 +8,11 @@
 #include "support/odd_matrices.hpp"
 #include "support/other_tuning.hpp"
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/device/select_chunks.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/tuning.hpp>
+#include <tersum_baselines/presets.hpp>
 
 #include <doctest/doctest.h>
 

@@ -7,10 +7,10 @@
 #include "support/exchange_fixture.hpp"
 #include "support/in_pieces.hpp"
 
-#include <tersum/baseline/group_absmax.hpp>
-#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/rotate/no_rotation.hpp>
+#include <tersum_baselines/group_absmax.hpp>
+#include <tersum_baselines/presets.hpp>
 
 using namespace tersum;
 

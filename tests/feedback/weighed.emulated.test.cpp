@@ -6,13 +6,13 @@
 
 #include "support/compare_kernels.hpp"
 
-#include <tersum/baseline/top_coordinates.hpp>
 #include <tersum/feedback/cleared_feedback.hpp>
 #include <tersum/feedback/decayed_feedback.hpp>
 #include <tersum/feedback/kept_by.hpp>
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
+#include <tersum_baselines/top_coordinates.hpp>
 
 #include <doctest/doctest.h>
 
@@ -102,53 +102,6 @@ TEST_CASE("[feedback] bfloat16 residuals of what was chosen have the same bytes 
   tests::compare_buckets<float>(chunks{});
   tests::compare_orders<tersum::half>(chunks{}, 3, true);
   tests::compare_orders<float>(top_coordinates_codec<in_16_bits<>>{}, 3, true);
-}
-
-template <class Feedback = error_feedback>
-using in_8_bits = kept_in<byte_blocks, Feedback>;
-
-TEST_CASE("[feedback] residuals of two shots in blocks have the same bytes in kernels")
-{
-  shot<in_8_bits<decayed_feedback>, kept_diagonal> both{};
-  both.feedback = {decayed};
-  tests::compare_buckets<float>(both);
-  shot<in_8_bits<averaged_feedback>> ranks{};
-  ranks.feedback = {averaged};
-  tests::compare_orders<tersum::half>(ranks, 3, true);
-}
-
-TEST_CASE("[feedback] residuals in blocks of codes that are summed have the same bytes in kernels")
-{
-  tests::compare_buckets<float>(in_lanes<in_8_bits<>>{});
-  in_lanes<in_8_bits<averaged_feedback>> average{};
-  average.feedback = {averaged};
-  tests::compare_orders<bfloat16>(average, 3, true);
-  codec<top_chunks<256>,
-        partial_hadamard<256>,
-        rms_range<>,
-        stochastic_quantizer<4>,
-        saturating_sum<4>,
-        in_8_bits<>>
-    chosen{};
-  tests::compare_orders<float>(chosen, 3, true);
-}
-
-TEST_CASE("[feedback] residuals in blocks of what was chosen have the same bytes in kernels")
-{
-  using chunks = cast_codec<tersum::half, top_chunks<64>, in_8_bits<>>;
-  tests::compare_buckets<float>(chunks{});
-  cast_codec<float, top_chunks<128>, in_8_bits<averaged_feedback>> average{};
-  average.feedback = {averaged};
-  tests::compare_orders<bfloat16>(average, 3, true);
-  tests::compare_orders<tersum::half>(
-    cast_codec<bfloat16, top_chunks<32>, in_8_bits<cleared_feedback>>{}, 3, true);
-}
-
-TEST_CASE(
-  "[feedback] residuals in blocks of codes that are gathered have the same bytes in kernels")
-{
-  tests::compare_buckets<float>(
-    gathered_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<2>, in_8_bits<>>{});
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 
 #include "ranks_of.hpp"
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
+#include <tersum_baselines/presets.hpp>
 
 namespace tersum::tests {
 

@@ -6,14 +6,13 @@
 
 #include "ranks_of.hpp"
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/sharded_presets.hpp>
+#include <tersum_baselines/presets.hpp>
 
 namespace tersum::tests {
 
 TERSUM_TRY(allocated_2_ef, float);
-TERSUM_TRY(powersgd_r4_sat8, float);
 TERSUM_TRY(values_4_ef, float);
 
 }  // namespace tersum::tests

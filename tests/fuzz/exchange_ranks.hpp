@@ -94,7 +94,6 @@ enum class reach {
   chunk,       //!< Its chunk.
   tensor,      //!< Its tensor, or its piece of one under `full_hadamard`.
   codes,       //!< Its chunk becomes NaN, and other chunks may have other codes.
-  factors,     //!< Factors that share a chunk of their codec.
 };
 
 //! A codec as the programs know it.

@@ -6,8 +6,8 @@
 
 #include "ranks_of.hpp"
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
+#include <tersum_baselines/presets.hpp>
 
 namespace tersum::tests {
 
@@ -21,7 +21,6 @@ TERSUM_TRY(allocated_4, bfloat16);
 TERSUM_TRY(blocks_4, float);
 TERSUM_TRY(powersgd_r4, float);
 TERSUM_TRY(acp_r4, float);
-TERSUM_TRY(powersgd_r16_two_shot_8, float);
 static listed_codec const try_randomkc_b2_ef{
   try_codec<presets::randomkc_b2_ef, float>("randomkc_b2_ef", false)};
 

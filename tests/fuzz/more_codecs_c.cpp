@@ -7,9 +7,9 @@
 
 #include "ranks_of.hpp"
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/sharded_presets.hpp>
+#include <tersum_baselines/presets.hpp>
 
 namespace tersum::tests {
 

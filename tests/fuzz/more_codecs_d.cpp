@@ -16,7 +16,5 @@ TERSUM_TRY(powersgd_r64, float);
 TERSUM_TRY(acp_r1, float);
 TERSUM_TRY(acp_r16, float);
 TERSUM_TRY(acp_r64, float);
-TERSUM_TRY(powersgd_r16_sat8, float);
-TERSUM_TRY(acp_r16_sat8, float);
 
 }  // namespace tersum::tests

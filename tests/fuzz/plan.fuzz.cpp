@@ -7,8 +7,8 @@
 
 #include "number_source.hpp"
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
+#include <tersum_baselines/presets.hpp>
 
 #include <cstdio>
 #include <cstdlib>
@@ -121,7 +121,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     case 5: check_plan(presets::blocks_4, gradient, ranks, source); break;
     case 6: check_plan(presets::thc_wide4, gradient, ranks, source); break;
     case 7: check_plan(presets::topk_b2, gradient, ranks, source); break;
-    default: check_plan(presets::powersgd_r4_sat8, gradient, ranks, source);
+    default: check_plan(presets::powersgd_r4, gradient, ranks, source);
   }
   return 0;
 }

@@ -257,7 +257,7 @@ verdict try_exchange(random_exchange const& e, number_source& source)
       }
       auto const may = reached(e.codec, *first, bad);
       for (std::size_t i = 0; i < e.coordinates; ++i) {
-        if (may[i] || e.codec.far == reach::factors) { continue; }
+        if (may[i]) { continue; }
         bool const as_without = e.codec.far == reach::codes ? std::isfinite(means[0][i])
                                                             : same(means[0][i], without[0][i]);
         if (!as_without) {

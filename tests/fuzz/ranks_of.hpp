@@ -205,8 +205,7 @@ class ranks_of final : public exchange_ranks {
 
   [[nodiscard]] std::span<chunk_entry const> table(int rank) override
   {
-    if constexpr (sends<Codec, payload::factors> || sends<Codec, payload::exchanges> ||
-                  sends<Codec, payload::coordinates>) {
+    if constexpr (sends<Codec, payload::factors> || sends<Codec, payload::coordinates>) {
       return {};
     } else {
       return {
@@ -298,14 +297,7 @@ class ranks_of final : public exchange_ranks {
     }
   }
 
-  [[nodiscard]] std::size_t residual_offset() const
-  {
-    if constexpr (nesting<Codec>) {
-      return plans_[0].factors().residual_offset();
-    } else {
-      return plans_[0].residual_offset();
-    }
-  }
+  [[nodiscard]] std::size_t residual_offset() const { return plans_[0].residual_offset(); }
 
   [[nodiscard]] static tampering_executor executor_of(exchange_settings const& settings)
   {
@@ -333,7 +325,7 @@ template <auto const& Codec, class Element>
 {
   using codec         = std::remove_cvref_t<decltype(Codec)>;
   auto far            = reach::chunk;
-  bool const low_rank = sends<codec, payload::factors> || sends<codec, payload::exchanges>;
+  bool const low_rank = sends<codec, payload::factors>;
   if constexpr (sends<codec, payload::coordinates>) {
     far = reach::codes;
   } else if constexpr (sends<codec, payload::values> && !selects<codec>) {
@@ -343,7 +335,7 @@ template <auto const& Codec, class Element>
   } else if constexpr (per_tensor<codec>) {
     far = reach::tensor;
   }
-  if (low_rank) { far = nesting<codec> ? reach::factors : reach::tensor; }
+  if (low_rank) { far = reach::tensor; }
   std::string_view element = "float";
   if constexpr (std::is_same_v<Element, half>) { element = "half"; }
   if constexpr (std::is_same_v<Element, bfloat16>) { element = "bfloat16"; }

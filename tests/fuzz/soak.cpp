@@ -9,8 +9,7 @@
 //! own. After 60 steps of them, the error of the mean of 20 steps is taken. Low-rank factors, which take a few directions of a
 //! residual in a step, get 240 steps of each. Up to a tenth of all steps, and one such error at least, come before the first
 //! phase: the largest is the error of a state without an adversary. Laws: nothing becomes infinite or NaN, nothing is flagged, and the
-//! error after a phase is at most twice that one. Coded factors need only be better than nothing, and so do codes in a metric:
-//! their errors count in units of scales, which remember a burst for a thousand steps.
+//! error after a phase is at most twice that one. Codes in a metric need only be better than nothing: their errors count in units of scales, which remember a burst for a thousand steps.
 
 #include "exchange_ranks.hpp"
 #include "number_source.hpp"
@@ -108,7 +107,7 @@ class soak {
         worst_phase = p;
       }
     }
-    bool const lenient  = codec_.far == reach::factors || codec_.keeps_scales;
+    bool const lenient  = codec_.keeps_scales;
     bool const recovers = worst <= (lenient ? 1 : 2 * undisturbed + 1e-6);
     bool const held     = ok_ && infinite_ == 0 && flagged_ == 0 && recovers;
     std::printf("| %s | %llu | %llu | %llu | %.3g | %.3g | %s | ",

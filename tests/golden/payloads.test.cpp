@@ -8,15 +8,15 @@
 #include "support/flush_subnormals.hpp"
 #include "support/loopback_run.hpp"
 
-#include <tersum/baseline/group_absmax.hpp>
-#include <tersum/baseline/presets.hpp>
-#include <tersum/baseline/served_sum.hpp>
 #include <tersum/exchange/exchange.hpp>
 #include <tersum/exchange/metric_scales.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/reduce/guard_lanes.hpp>
 #include <tersum/rotate/no_rotation.hpp>
+#include <tersum_baselines/group_absmax.hpp>
+#include <tersum_baselines/presets.hpp>
+#include <tersum_baselines/served_sum.hpp>
 
 #include <cstdlib>
 #include <fstream>

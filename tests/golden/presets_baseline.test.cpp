@@ -6,8 +6,8 @@
 
 #include "support/golden_digest.hpp"
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
+#include <tersum_baselines/presets.hpp>
 
 using namespace tersum;
 

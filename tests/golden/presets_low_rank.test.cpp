@@ -6,8 +6,8 @@
 
 #include "support/golden_digest.hpp"
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
+#include <tersum_baselines/presets.hpp>
 
 #include <interop/presets.hpp>
 
@@ -26,9 +26,5 @@ TEST_CASE("[golden] exchanges of low-rank factors are what they were")
   TERSUM_DESCRIBE_FACTORS(acp_r4);
   TERSUM_DESCRIBE_FACTORS(acp_r16);
   TERSUM_DESCRIBE_FACTORS(acp_r64);
-  golden.describe_fully("powersgd_r4_sat8", tests::of_any_matrix(presets::powersgd_r4_sat8));
-  TERSUM_DESCRIBE_FACTORS(powersgd_r16_sat8);
-  TERSUM_DESCRIBE_FACTORS(acp_r16_sat8);
-  TERSUM_DESCRIBE_FACTORS(powersgd_r16_two_shot_8);
   golden.check();
 }

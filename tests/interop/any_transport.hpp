@@ -6,12 +6,12 @@
 
 #pragma once
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/interop/transport.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/reduce/native.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
+#include <tersum_baselines/presets.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -537,32 +537,6 @@ std::vector<std::vector<float>> expected_differences(layout const& shape, bool u
   return expected_values(presets::differences_4, shape, uneven, world);
 }
 
-std::vector<std::vector<float>> expected_levels(layout const& shape, int world, int ranks_per_host)
-{
-  two_level_codec const codec{presets::fp16};
-  using codec_type = std::remove_const_t<decltype(codec)>;
-  std::vector<rank_memory<codec_type>> ranks;
-  std::vector<std::vector<float>> out;
-  for (int k = 0; k < world; ++k) {
-    ranks.emplace_back(codec.plan(shape, {.size = world, .rank = k}, ranks_per_host));
-    if (!ranks.back().begin().ok()) { return {}; }
-  }
-  for (int step = 0; step < steps; ++step) {
-    std::vector<loopback_rank<codec_type, float>> all;
-    for (int k = 0; k < world; ++k) {
-      auto& r    = ranks[static_cast<std::size_t>(k)];
-      r.gradient = make_gradient(shape.coordinates, world, k, step);
-      all.push_back({r.plan, r.gradient, r.state(), r.workspace()});
-    }
-    std::span<loopback_rank<codec_type, float> const> const spans{all};
-    if (!loopback_all_reduce_mean(cpu_executor{}, spans, reduction_order::direct).ok()) {
-      return {};
-    }
-    out.push_back(ranks.front().gradient);
-  }
-  return out;
-}
-
 int check_presets(any_transport const& over, bool brief)
 {
   suite s(over, brief);

@@ -83,14 +83,6 @@ struct symmetric_shape {
 //! The same, and `all_gather_values`, over memory that all ranks reach.
 [[nodiscard]] int check_nccl_symmetric_shards(nccl_rank const& on, symmetric_shape const& shape);
 
-//! @brief A `two_level_codec` over NCCL on both levels, and in pieces on one of them, against a loopback.
-//! @param within   The communicator of this rank's host, `ranks_per_host` ranks.
-//! @param between  That of the ranks of the same number on all hosts.
-[[nodiscard]] int check_nccl_levels(nccl_rank const& on,
-                                    ncclComm_t within,
-                                    ncclComm_t between,
-                                    int ranks_per_host);
-
 //! @brief The last rank does nothing for `away`, while the others wait for it with a shorter timeout.
 //! @param on  Its communicator does not block, and is aborted by this.
 [[nodiscard]] int check_nccl_absence(nccl_rank const& on,

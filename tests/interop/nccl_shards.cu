@@ -228,47 +228,6 @@ void check_summed(nccl_rank const& on,
                   });
 }
 
-//! Exchanges of `fp16` between hosts by collectives of two levels, each enqueued and from a graph.
-template <class Expect, class Ways>
-void check_levels(nccl_rank const& on,
-                  nccl_transport const& nccl,
-                  Expect const& expect,
-                  layout const& shape,
-                  int ranks_per_host,
-                  std::span<std::byte> symmetric,
-                  Ways const& ways)
-{
-  cuda_executor const exec{on.stream};
-  two_level_codec const codec{presets::fp16};
-  auto const want = expected_levels(shape, on.ranks, ranks_per_host);
-  auto const plan = codec.plan(shape, {.size = on.ranks, .rank = on.rank}, ranks_per_host);
-  expect(want.size() == static_cast<std::size_t>(steps), "the loopback of hosts failed");
-  device_memory const state(plan.state_bytes()),
-    own(symmetric.empty() ? plan.workspace_bytes() : std::size_t{0}),
-    gradient(shape.coordinates * sizeof(float));
-  auto const workspace = workspace_in(symmetric, own);
-  exchanges hosts{on, nccl, expect};
-  // Symmetric memory without the NaN of the last step: several warps flag the chunk that it makes, all with the same value, and ranks
-  // that take turns call that a race.
-  hosts.steps = symmetric.empty() ? want.size() : 1;
-  hosts.begin = [&] { return initialize(exec, plan, state.bytes(), 7); };
-  hosts.give  = [&](std::size_t step) {
-    gradient.write(make_gradient(shape.coordinates, on.ranks, on.rank, static_cast<int>(step)), on);
-  };
-  hosts.check = [&](std::size_t step) {
-    expect(same(gradient.read(), want[step]), "hosts differ from the loopback");
-  };
-  ways(plan, [&](auto const& reduce) {
-    for (bool const from_graph : {false, true}) {
-      hosts.run(
-        [&] {
-          return all_reduce_mean(exec, plan, gradient.floats(), state.bytes(), workspace, reduce);
-        },
-        from_graph);
-    }
-  });
-}
-
 //! Calls body(expect), and returns how often what was expected did not hold.
 template <class Body>
 int count_failures(nccl_rank const& on, Body const& body)
@@ -362,38 +321,10 @@ int check_nccl_symmetric_shards(nccl_rank const& on, symmetric_shape const& shap
         check_published(on, nccl, expect, shape, uneven, memory, way);
         check_summed(on, nccl, expect, uneven, memory, way);
       }
-      // One host, whose shards may differ in size.
-      check_levels(on, nccl, expect, shapes[2], on.ranks, memory, [&](auto const&, auto const& by) {
-        by(two_levels{std::cref(symmetric), [](auto const&) { return status{}; }});
-      });
     });
   }
   ncclMemFree(data);
   return failures;
-}
-
-int check_nccl_levels(nccl_rank const& on,
-                      ncclComm_t within,
-                      ncclComm_t between,
-                      int ranks_per_host)
-{
-  std::chrono::seconds const patience(60);
-  nccl_transport const inner(within, on.stream, patience), outer(between, on.stream, patience),
-    beside(within, on.beside, patience);
-  cuda_executor const exec{on.stream};
-  return count_failures(on, [&](auto const& expect) {
-    auto const ways = [&](auto const& plan, auto const& by) {
-      expect(agree_on(inner, outer, plan, 7).ok(), "hosts do not agree");
-      device_memory const scratch(scratch_bytes(plan));
-      nccl_pieces<> const pieces{beside, exec, {}, 2};
-      by(reduce_over<schedule::direct>(inner, outer, exec, scratch.bytes()));
-      by(
-        two_levels{std::cref(pieces), reduce_over<schedule::direct>(outer, exec, scratch.bytes())});
-    };
-    for (layout const& shape : {shapes[1], shapes[2]}) {
-      check_levels(on, outer, expect, shape, ranks_per_host, {}, ways);
-    }
-  });
 }
 
 }  // namespace tersum::tests

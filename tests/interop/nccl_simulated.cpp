@@ -133,29 +133,6 @@ TEST_CASE("[nccl] exchanges on the device")
   }
 }
 
-TEST_CASE("[nccl] exchanges on two levels, each with a communicator of its own")
-{
-  // Two hosts of two ranks, and three of one.
-  for (int const per_host : {2, 1}) {
-    int const ranks = per_host == 2 ? 4 : 3;
-    std::vector<ncclUniqueId> hosts(4), numbers(4);
-    for (auto* const ids : {&hosts, &numbers}) {
-      for (ncclUniqueId& id : *ids) { REQUIRE(ncclGetUniqueId(&id) == ncclSuccess); }
-    }
-    CHECK(on_all_ranks(ranks, true, [&](tests::nccl_rank& on) {
-            int const host = on.rank / per_host, number = on.rank % per_host;
-            ncclComm_t within = nullptr, between = nullptr;
-            auto const& ours  = hosts[static_cast<std::size_t>(host)];
-            auto const& alike = numbers[static_cast<std::size_t>(number)];
-            if (ncclCommInitRank(&within, per_host, ours, number) != ncclSuccess ||
-                ncclCommInitRank(&between, ranks / per_host, alike, host) != ncclSuccess) {
-              return 1;
-            }
-            return tests::check_nccl_levels(on, within, between, per_host);
-          }) == 0);
-  }
-}
-
 TEST_CASE("[nccl] streams are ordered by events")
 {
   for (bool const transport_late : {false, true}) {

@@ -6,9 +6,9 @@
 
 #pragma once
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/presets.hpp>
+#include <tersum_baselines/presets.hpp>
 
 namespace tersum::tests {
 
@@ -16,11 +16,7 @@ namespace tersum::tests {
 template <class Codec>
 [[nodiscard]] Codec of_any_matrix(Codec codec)
 {
-  if constexpr (nesting<Codec>) {
-    codec.factors.low_rank.least_saving = 0;
-  } else if constexpr (is_low_rank<Codec>) {
-    codec.low_rank.least_saving = 0;
-  }
+  if constexpr (is_low_rank<Codec>) { codec.low_rank.least_saving = 0; }
   return codec;
 }
 
@@ -101,10 +97,6 @@ void for_each_preset(Visit const& visit)
   TERSUM_VISIT(acp_r4)
   TERSUM_VISIT(acp_r16)
   TERSUM_VISIT(acp_r64)
-  TERSUM_VISIT(powersgd_r4_sat8)
-  TERSUM_VISIT(powersgd_r16_sat8)
-  TERSUM_VISIT(acp_r16_sat8)
-  TERSUM_VISIT(powersgd_r16_two_shot_8)
 #endif
 #undef TERSUM_VISIT
 }

@@ -68,12 +68,6 @@ struct expectation {
                                                                    bool uneven,
                                                                    int world);
 
-//! @brief What all ranks of a loopback hold after exchanges of `fp16` between hosts of so many ranks, step after step; nothing if they
-//! fail.
-[[nodiscard]] std::vector<std::vector<float>> expected_levels(layout const& shape,
-                                                              int world,
-                                                              int ranks_per_host);
-
 //! Whether anything but bypassed coordinates travels.
 template <class Plan>
 [[nodiscard]] bool something_travels(Plan const& plan)
@@ -89,9 +83,7 @@ template <class Plan>
 template <class Codec>
 [[nodiscard]] constexpr bool any_order()
 {
-  if constexpr (nesting<Codec>) {
-    return false;  // what is in no matrix is summed as floats
-  } else if constexpr (gathering<Codec>) {
+  if constexpr (gathering<Codec>) {
     return true;
   } else if constexpr (scattering<Codec> || copying<Codec>) {
     return !agrees<Codec>;

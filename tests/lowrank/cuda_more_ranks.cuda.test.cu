@@ -21,10 +21,3 @@ TEST_CASE("[cuda_executor] more low-rank exchanges equal the CPU executor")
   SUBCASE("acp_r16") { compare_matrices<float>(presets::acp_r16); }
   SUBCASE("acp_r64") { compare_matrices<float>(presets::acp_r64); }
 }
-
-TEST_CASE("[cuda_executor] more codes of low-rank factors equal the CPU executor's")
-{
-  SUBCASE("powersgd_r16_sat8") { compare_factors(presets::powersgd_r16_sat8); }
-  SUBCASE("acp_r16_sat8") { compare_factors(presets::acp_r16_sat8); }
-  SUBCASE("powersgd_r16_two_shot_8") { compare_factors(presets::powersgd_r16_two_shot_8); }
-}

@@ -6,9 +6,9 @@
 
 #include "support/loopback_run.hpp"
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/quantize/lookup_quantizer.hpp>
+#include <tersum_baselines/presets.hpp>
 
 #include <doctest/doctest.h>
 

@@ -6,7 +6,6 @@
 
 #include "conformance/quantizer_conformance.hpp"
 
-#include <tersum/baseline/sign_quantizer.hpp>
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/chunk/chunk_order.hpp>
 #include <tersum/detail/bits.hpp>
@@ -17,6 +16,7 @@
 #include <tersum/reduce/guard_lanes.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
 #include <tersum/reduce/widening_sum.hpp>
+#include <tersum_baselines/sign_quantizer.hpp>
 
 #include <doctest/doctest.h>
 

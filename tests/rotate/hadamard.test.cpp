@@ -7,10 +7,10 @@
 #include "support/chunk_rotation.hpp"
 #include "support/staged_run.hpp"
 
-#include <tersum/baseline/full_hadamard.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/range/absmax_range.hpp>
 #include <tersum/reduce/widening_sum.hpp>
+#include <tersum_baselines/full_hadamard.hpp>
 
 #include <bit>
 #include <cmath>

@@ -13,22 +13,50 @@ import re
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-HEADERS = ROOT / "include" / "tersum"
+HEADERS = ROOT / "include"
 PAGE = ROOT / "docs" / "developer" / "layers.md"
 # instruction_sets.inl includes what TERSUM_SIMD_SOURCE names.
-INCLUDE = re.compile(r"^\s*#\s*(?:include|define TERSUM_SIMD_SOURCE)\s*<tersum/([^>]+)>", re.MULTILINE)
+INCLUDE = re.compile(r"^\s*#\s*(?:include|define TERSUM_SIMD_SOURCE)\s*<(tersum(?:_\w+)?/[^>]+)>", re.MULTILINE)
+# What a file declares outside of everything but namespaces, where lines begin without a space.
+DECLARED = re.compile(
+    r"^(?=\S)(?:.*\b)?(?:struct|class|concept) (\w+)(?=[ ;:]|$)|^using (\w+) =|^inline constexpr [^={]*?\b(\w+)(?=\{| =)", re.MULTILINE
+)
 MOST_LINES = 250
 
 
 def is_page(path):
     """Whether a file of the library is a header for users to read."""
-    return path.endswith((".hpp", ".cuh")) and not re.search(r"(^|/)(detail|baseline)/", path)
+    return path.endswith((".hpp", ".cuh")) and not re.search(r"(^|/)detail/", path)
+
+
+def short(path):
+    """How layers.md calls a file: as in include/tersum/, but files of siblings by their folder."""
+    return path.removeprefix("tersum/")
+
+
+def file_of(path):
+    """The file that layers.md calls so."""
+    return HEADERS / path if path.startswith("tersum_") else HEADERS / "tersum" / path
 
 
 def includes_of(folder):
     """Each file of a folder, with the files of the library that it includes."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
-    return {path.relative_to(folder).as_posix(): INCLUDE.findall(path.read_text()) for path in files}
+    return {short(path.relative_to(folder).as_posix()): [short(other) for other in INCLUDE.findall(path.read_text())] for path in files}
+
+
+def declared(text):
+    """The names that a header declares, but not those that it specializes."""
+    return {name for names in DECLARED.findall(text) for name in names if name}
+
+
+def names_of(folder):
+    """What a folder's files and their declarations are called."""
+    names = set()
+    for path in folder.rglob("*"):
+        if path.is_file():
+            names |= {path.stem} | declared(path.read_text())
+    return names
 
 
 def layers_of(page):
@@ -56,6 +84,16 @@ def upward(includes, layers):
         for other in others
         if (layer_of(other, layers) or 0) > (layer_of(path, layers) or 0)
     }
+
+
+def reached(includes, path):
+    """The file, and all that it includes, directly or by way of others."""
+    found, new = set(), [path]
+    while new:
+        if (other := new.pop()) not in found:
+            found.add(other)
+            new += includes.get(other, [])
+    return found
 
 
 def cycle(includes):
@@ -98,9 +136,31 @@ class Rules(unittest.TestCase):
         includes["d"] = ["b"]
         self.assertEqual(cycle(includes), [])
 
+    def test_what_is_included_by_way_of_others_is_found(self):
+        includes = {"a": ["b"], "b": ["c", "a"], "d": ["a"]}
+        self.assertEqual(reached(includes, "a"), {"a", "b", "c"})
+
     def test_pages_are_headers_outside_of_detail(self):
-        paths = ("codec.hpp", "execute/cuda_executor.cuh", "detail/bits.hpp", "range/detail/sum.hpp", "baseline/blocks.hpp", "codec.ipp")
-        self.assertEqual([is_page(path) for path in paths], [True, True, False, False, False, False])
+        paths = ("codec.hpp", "execute/cuda_executor.cuh", "detail/bits.hpp", "range/detail/sum.hpp", "tersum_own/blocks.hpp", "codec.ipp")
+        self.assertEqual([is_page(path) for path in paths], [True, True, False, False, True, False])
+
+    def test_declarations_are_found_and_specializations_are_not(self):
+        text = """
+template <class T>
+requires(T::kept) struct one {
+  struct inner {};
+};
+class two : one<int> {};
+template <class T>
+concept three = true;
+template <class T>
+struct four<T> {};
+using five = one<int>;
+inline constexpr one<int> six{};
+template <class T>
+inline constexpr bool seven = true;
+"""
+        self.assertEqual(declared(text), {"one", "two", "three", "five", "six", "seven"})
 
     def test_a_table_is_read(self):
         page = "| layer | what | files |\n|---|---|---|\n| `low` | `x` | `a/*` `b.hpp` |\n"
@@ -115,7 +175,7 @@ class Library(unittest.TestCase):
         self.layers = layers_of(PAGE.read_text())
 
     def test_headers_for_users_are_pages(self):
-        lengths = {path: len((HEADERS / path).read_text().splitlines()) for path in self.includes if is_page(path)}
+        lengths = {path: len(file_of(path).read_text().splitlines()) for path in self.includes if is_page(path)}
         self.assertGreater(len(lengths), 50)
         self.assertEqual({path: lines for path, lines in lengths.items() if lines > MOST_LINES}, {}, f"more than {MOST_LINES} lines")
 
@@ -135,6 +195,25 @@ class Library(unittest.TestCase):
     def test_no_file_includes_upward(self):
         found = upward(self.includes, self.layers)
         self.assertEqual(sorted(found), [], "these point from a layer to a higher one")
+
+    def test_the_core_names_nothing_of_its_siblings(self):
+        core = HEADERS / "tersum"
+        own = names_of(core)
+        found = []
+        for sibling in HEADERS.glob("tersum_*"):
+            names = names_of(sibling) - own
+            self.assertGreater(len(names), 20)
+            word = re.compile(rf"\b(?:{'|'.join(sorted(names | {sibling.name}))})\b")
+            for path in sorted(core.rglob("*")):
+                if path.is_file():
+                    lines = enumerate(path.read_text().splitlines(), 1)
+                    found += [f"{path.relative_to(HEADERS)}:{n}: {hit[0]}" for n, line in lines if (hit := word.search(line))]
+        self.assertEqual(found, [], "\n".join(["", *found]))
+
+    def test_who_does_not_send_factors_does_not_include_their_stages(self):
+        for path in ("codec.hpp", "execute/cpu_executor.hpp", "exchange/exchange_launches.hpp", "exchange/all_reduce_mean.hpp", "single_process/loopback.hpp"):
+            self.assertIn(path, self.includes)
+            self.assertEqual([other for other in reached(self.includes, path) if other.startswith("lowrank/")], [], path)
 
     def test_no_file_includes_itself_by_way_of_others(self):
         self.assertEqual(cycle(self.includes), [])

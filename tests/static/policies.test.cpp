@@ -5,7 +5,6 @@
 //! Policies cost nothing to carry: empty, or as large as their run-time parameters, and trivially
 //! copyable. All of it is checked by the compiler.
 
-#include <tersum/baseline/full_hadamard.hpp>
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
@@ -31,6 +30,7 @@
 #include <tersum/status.hpp>
 #include <tersum/types.hpp>
 #include <tersum/wire.hpp>
+#include <tersum_baselines/full_hadamard.hpp>
 
 #include <doctest/doctest.h>
 

@@ -41,7 +41,7 @@ namespace tersum::tests {
 {
   constexpr std::string_view begins = "inline constexpr ";
   std::vector<std::string> names;
-  for (auto const& entry : std::filesystem::recursive_directory_iterator("include/tersum")) {
+  for (auto const& entry : std::filesystem::recursive_directory_iterator("include")) {
     std::string const file = entry.path().filename();
     if (file != "presets.hpp") { continue; }
     for (std::string const& line : lines_of(text_of(entry.path()))) {

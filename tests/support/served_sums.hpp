@@ -8,9 +8,9 @@
 
 #include "exchange_fixture.hpp"
 
-#include <tersum/baseline/served_sum.hpp>
 #include <tersum/exchange/exchange.hpp>
 #include <tersum/plan.hpp>
+#include <tersum_baselines/served_sum.hpp>
 
 #include <doctest/doctest.h>
 

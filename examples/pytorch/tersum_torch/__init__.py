@@ -4,7 +4,7 @@
 """Compressed gradients for PyTorch's data-parallel training: see README.md beside this package."""
 
 from .configuration import Configuration, Rule
-from .ddp import DDPHook, ddp_hook
+from .ddp import DDPHook, ddp_hook, register
 from .exchange import Exchange
 from .fsdp import fsdp2_reduce_scatter
 from .library import TersumError, presets, version
@@ -12,4 +12,4 @@ from .momentum import MomentumAdamW
 from .two_levels import TwoLevelExchange
 
 __all__ = ["Configuration", "DDPHook", "Exchange", "MomentumAdamW", "Rule", "TersumError", "TwoLevelExchange",
-           "ddp_hook", "fsdp2_reduce_scatter", "presets", "version"]
+           "ddp_hook", "fsdp2_reduce_scatter", "presets", "register", "version"]

@@ -60,6 +60,13 @@ class Configuration:
         return Configuration(_rule(default if isinstance(default, dict) else {"codec": default}),
                              tuple(_rule(rule) for rule in given.get("rules", ())))
 
+    def check_names(self, names):
+        """Raises if a rule matches no parameter of a model."""
+        for rule in self.rules:
+            if not any(fnmatch.fnmatchcase(name, rule.pattern) for name in names):
+                raise ValueError(f"the rule {rule.pattern!r} matches no parameter; the model has {', '.join(names[:8])}"
+                                 f"{', ...' if len(names) > 8 else ''}")
+
     def rule_for(self, name):
         """All members decided for the parameter of this name; None for a parameter without a name."""
         decided = {field.name: getattr(self.default, field.name) for field in dataclasses.fields(Rule)}

@@ -11,13 +11,16 @@ which DDP hands out buckets, which is the same on all ranks; so backward goes on
 """
 
 import atexit
+import copy
 import dataclasses
+import inspect
 import queue
 import threading
 import warnings
 
 import torch
 import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
 
 from .configuration import NONE, Configuration
 from .exchange import Exchange, _size, check_saved
@@ -25,15 +28,32 @@ from .two_levels import TwoLevelExchange
 
 STATE_VERSION = 1
 
+# What wrappers add to the names of parameters.
+_WRAPPERS = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
+
+
+def register(ddp, codec="rotated_sat4", *, seed=0, bucket_mb=25, bypass_below=0, threads=1, timeout=None, ranks_per_host=None):
+    """Makes the hook of a DistributedDataParallel, gives it to it, and returns it.
+
+    The ranks are those of DDP's group, also where that is a part of all; names, which rules match, are those of the module that DDP
+    wraps. Every rank of the group calls it at the same point; with a torch before 2.1 all ranks do, if the group is not of all. The
+    rest is as of `ddp_hook`.
+    """
+    hook = ddp_hook(codec, module=ddp, seed=seed, bucket_mb=bucket_mb, bypass_below=bypass_below, threads=threads, timeout=timeout,
+                    ranks_per_host=ranks_per_host)
+    ddp.register_comm_hook(None, hook)
+    return hook
+
 
 def ddp_hook(codec="rotated_sat4", *, module=None, process_group=None, seed=0, bucket_mb=25, bypass_below=0, threads=1,
              timeout=None, ranks_per_host=None):
-    """A hook for `DistributedDataParallel.register_comm_hook(None, hook)`. Every rank makes it, at the same point.
+    """A hook for `DistributedDataParallel.register_comm_hook(None, hook)`. Every rank makes it, at the same point; `register` does both.
 
     codec          A preset, or whatever Configuration.of takes: a configuration by names, or the path of one.
-    module         Whose parameters have the names that rules match; needed where there are rules.
-    process_group  Of the ranks that exchange, for the hook alone: its collectives run beside those of others. By default a
-                   new group of all ranks.
+    module         Whose parameters have the names that rules match; needed where there are rules. Each rule must match one. Wrappers,
+                   such as DDP and torch.compile, add nothing to names. Of a DDP the hook takes the ranks of its group, too.
+    process_group  Of the ranks that exchange, for the hook alone: its collectives run beside those of others. By default, and in
+                   place of DDP's own, the hook makes a new group: at once, or at the first bucket if there is no group yet.
     seed           Of the rounding, the same on all ranks.
     bucket_mb      Megabytes of gradient in one exchange. Codecs that choose chunks do better with more.
     bypass_below   Parameters of fewer elements are averaged uncompressed; those of one dimension always are.
@@ -54,39 +74,72 @@ class DDPHook:
                  ranks_per_host=None):
         if configuration.rules and module is None:
             raise ValueError("module is None, but the configuration has rules: parameters have their names from it")
-        self.__name__ = self.__qualname__ = "tersum_hook"  # DDP asks for both
-        self._configuration = configuration
-        self._names = {}
-        if module is not None:
-            for name, parameter in module.named_parameters():
-                self._names[id(parameter)] = name[len("module."):] if name.startswith("module.") else name
-        self._seed, self._threads, self._bypass_below = seed, threads, bypass_below
-        self._unit_bytes = int(bucket_mb * (1 << 20))
-        options = {} if timeout is None else {"timeout": timeout}
         if ranks_per_host is not None and process_group is not None:
             raise ValueError("process_group and ranks_per_host are both given: with the latter the hook makes its groups")
-        self._group = dist.new_group(**options) if process_group is None else process_group
-        self._levels = None if ranks_per_host is None else _groups_of_hosts(ranks_per_host, options)
+        self.__name__ = self.__qualname__ = "tersum_hook"  # DDP asks for both
+        self._configuration = configuration
+        self._named = [] if module is None else _named_parameters(module)
+        self._names = {id(parameter): name for name, parameter in self._named}
+        configuration.check_names(list(self._names.values()))
+        self._seed, self._threads, self._bypass_below = seed, threads, bypass_below
+        self._unit_bytes = int(bucket_mb * (1 << 20))
+        self._group_options = {} if timeout is None else {"timeout": timeout}
+        self._ranks_per_host = ranks_per_host
+        of_ddp = module.process_group if isinstance(module, DistributedDataParallel) else None
+        self._like = of_ddp if process_group is None else process_group  # whose ranks exchange
+        self._group = self._levels = None
+        if dist.is_initialized():
+            if process_group is None or process_group is of_ddp or process_group is dist.group.WORLD:
+                self._make_groups()
+            else:
+                self._group = process_group
         self._units, self._places = None, {}
         self._saved = None
         self._momenta = None  # the codec and the beta of momenta, where they travel in place of gradients
         self._error = None
         self._steps = 0
+        self._work, self._thread = None, None
+
+    def __deepcopy__(self, memo):
+        """A hook like this one before its first step, for a copy of the model. Its group is made at the first bucket."""
+        other = copy.copy(self)
+        other._named = copy.deepcopy(self._named, memo)
+        other._names = {id(parameter): name for name, parameter in other._named}
+        other._group = other._levels = None
+        other._units, other._places, other._saved, other._momenta = None, {}, None, None
+        other._error, other._steps, other._work, other._thread = None, 0, None, None
+        return other
+
+    def __call__(self, state, bucket):
+        future = _future(bucket.buffer().device)
+        # What DDP waits for is a future that raises: of one with an exception in it, it would take that for the tensor.
+        result = future.then(_value_of)
+        if self._error is not None:
+            future.set_result(_copy_of(self._error))
+            return result
+        if self._thread is None:
+            self._begin()
+        job = _Job(future, bucket.buffer(), bucket.parameters(), bucket.gradients(), bucket.is_last())
+        if job.buffer.is_cuda:
+            job.ready = torch.cuda.current_stream(job.buffer.device).record_event()
+        self._work.put(job)
+        return result
+
+    def _begin(self):
+        if self._group is None:
+            self._make_groups()
         self._work = queue.Queue()
         self._thread = threading.Thread(target=self._serve, name="tersum", daemon=True)
         self._thread.start()
         atexit.register(self.close)  # no thread is in a collective while the interpreter ends
 
-    def __call__(self, state, bucket):
-        future = _future(bucket.buffer().device)
-        if self._error is not None:
-            future.set_exception(_copy_of(self._error))
-            return future
-        job = _Job(future, bucket.buffer(), bucket.parameters(), bucket.gradients(), bucket.is_last())
-        if job.buffer.is_cuda:
-            job.ready = torch.cuda.current_stream(job.buffer.device).record_event()
-        self._work.put(job)
-        return future
+    def _make_groups(self):
+        """Groups of the hook's own."""
+        if self._ranks_per_host is not None:
+            if self._like is not None and dist.get_world_size(self._like) != dist.get_world_size():
+                raise ValueError("ranks_per_host is for all ranks, and the group of DDP is a part of them")
+            self._levels = _groups_of_hosts(self._ranks_per_host, self._group_options)
+        self._group = _new_group(self._like, self._group_options)
 
     # What a training loop asks.
 
@@ -124,15 +177,24 @@ class DDPHook:
         self._send_momenta(codec, beta)
 
     def state_dict(self):
-        """This rank's states, to be saved between two steps. Residuals differ, so every rank saves its own."""
+        """This rank's states, to be saved between two steps. Residuals differ, so every rank saves its own. Before the first step
+        it is what was loaded, or says that there was no step."""
+        if self._saved is not None:
+            return copy.deepcopy(self._saved)
         units = [{"preset": unit.exchange.preset, "tensors": unit.described, "state": unit.exchange.save()}
                  for unit in self._units or []]
         momenta = None
         if self._momenta is not None:
             momenta = {"codec": self._momenta[0], "beta": self._momenta[1],
                        "values": [unit.momentum.clone() for unit in self._units]}
-        return {"version": STATE_VERSION, "world": dist.get_world_size(self._group),
-                "rank": dist.get_rank(self._group), "steps": self._steps, "units": units, "momenta": momenta}
+        world, rank = self._place()
+        return {"version": STATE_VERSION, "world": world, "rank": rank, "steps": self._steps, "units": units,
+                "momenta": momenta}
+
+    def _place(self):
+        if not dist.is_initialized():
+            raise RuntimeError("the hook knows no ranks yet: call torch.distributed.init_process_group first")
+        return dist.get_world_size(self._group), dist.get_rank(self._group)
 
     def load_state_dict(self, saved):
         """Goes on where `state_dict` was called, with the same bits. Before the first step, or between two.
@@ -141,19 +203,23 @@ class DDPHook:
         """
         if saved.get("version") != STATE_VERSION:
             raise ValueError(f"the state has version {saved.get('version')!r}; this package reads {STATE_VERSION}")
-        here = (dist.get_world_size(self._group), dist.get_rank(self._group))
+        here = self._place()
         if (saved["world"], saved["rank"]) != here:
             raise ValueError(f"the state is of rank {saved['rank']} of {saved['world']}, and this is rank {here[1]} of "
                              f"{here[0]}: begin with a new hook")
+        if not saved["units"] and self._units is not None:
+            raise ValueError("the state is of no step, and this hook has made some: begin with a new hook")
         if self._units is None:
             for unit in saved["units"]:
                 check_saved(unit["state"])
-            self._saved = saved  # until the first step has shown what the units are
+            self._saved = copy.deepcopy(saved)  # until the first step has shown what the units are
         else:
             self._restore(saved)
 
     def close(self):
         """Ends the thread of the hook. DDP must not use it afterwards."""
+        if self._thread is None:
+            return
         atexit.unregister(self.close)
         self._work.put(None)
         self._thread.join(10)
@@ -182,7 +248,7 @@ class DDPHook:
             except BaseException as error:  # the training must learn of it, whatever it is
                 self._error = error
                 for other in waiting:
-                    other.future.set_exception(_copy_of(error))
+                    other.future.set_result(_copy_of(error))
                 waiting.clear()
 
     def _take(self, job, waiting):
@@ -211,6 +277,8 @@ class DDPHook:
     def _form_units(self, gradients):
         open_units, units = {}, []
         for number, (parameter, gradient) in enumerate(gradients):
+            if self._configuration.rules and id(parameter) not in self._names:
+                raise RuntimeError("module has other parameters than DDP: give ddp_hook the module that DDP wraps")
             rule = self._configuration.rule_for(self._names.get(id(parameter)))
             compressed = rule.codec != NONE
             if not compressed:  # travels beside the parameters of the default
@@ -259,6 +327,8 @@ class DDPHook:
         return make("fp16")
 
     def _restore(self, saved):
+        if not saved["units"]:  # of no step: states are as they begin
+            return
         momenta = saved.get("momenta")
         if momenta is None and self._momenta is not None:
             raise ValueError("the state is of gradients, and this hook sends momenta already: begin with a new hook")
@@ -332,6 +402,39 @@ class _Unit:
         self._filled = []
 
 
+def _named_parameters(module):
+    """Parameters with the names that they have in the model, whatever it is wrapped in."""
+    while True:
+        inner = getattr(module, "_orig_mod", None)  # of torch.compile
+        if inner is None and isinstance(module, (DistributedDataParallel, torch.nn.DataParallel)):
+            inner = module.module
+        if inner is None:
+            break
+        module = inner
+    named = [(".".join(part for part in name.split(".") if part not in _WRAPPERS), parameter)
+             for name, parameter in module.named_parameters()]
+    while named and all(name.startswith("module.") for name, _ in named):  # of a wrapper that is not torch's
+        named = [(name[len("module."):], parameter) for name, parameter in named]
+    return named
+
+
+def _new_group(like, options):
+    """A group of the ranks of another one, None: of all."""
+    world = dist.get_world_size()
+    if like is None or dist.get_world_size(like) == world:
+        return dist.new_group(**options)
+    ranks = [dist.get_global_rank(like, i) for i in range(dist.get_world_size(like))]
+    if "use_local_synchronization" in inspect.signature(dist.new_group).parameters:
+        return dist.new_group(ranks, use_local_synchronization=True, **options)
+    # Every rank makes all groups, in one order.
+    of_all, mine = [None] * world, None
+    dist.all_gather_object(of_all, ranks)
+    for each in sorted(set(map(tuple, of_all))):
+        group = dist.new_group(list(each), **options)
+        mine = group if list(each) == ranks else mine
+    return mine
+
+
 def _groups_of_hosts(ranks_per_host, options):
     """The group of the ranks of this host, and that of the ranks of the same number on all hosts."""
     world, rank = dist.get_world_size(), dist.get_rank()
@@ -349,6 +452,13 @@ def _groups_of_hosts(ranks_per_host, options):
 
 def _future(device):
     return torch.futures.Future(devices=[device]) if device.type == "cuda" else torch.futures.Future()
+
+
+def _value_of(future):
+    value = future.value()
+    if isinstance(value, BaseException):
+        raise value
+    return value
 
 
 def _copy_of(error):

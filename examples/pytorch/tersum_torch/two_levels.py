@@ -1,13 +1,12 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""One gradient that ranks on several hosts average: halves within a host, a codec between hosts."""
+"""One gradient that ranks on several hosts average: floats within a host, a codec between hosts."""
 
 import torch
 import torch.distributed as dist
 
-from . import library
-from .exchange import Exchange
+from .exchange import Exchange, _size
 from .library import lib
 
 _HEADER = 64  # bytes of a state's first section
@@ -16,27 +15,23 @@ _HEADER = 64  # bytes of a state's first section
 class TwoLevelExchange:
     """`Exchange` for ranks of which some share a host. It has the same calls.
 
-    The ranks of a host add their gradients among themselves, as halves with a scale for each 1024, in float; each then exchanges
-    its shard of the host's mean with the ranks of the same number on the other hosts, by the preset; at last the host gathers
-    the shards, in the gradients' type. So a host sends each value once, however many ranks it has.
+    The ranks of a host add their gradients among themselves, in float; each then exchanges its shard of the host's mean with the
+    ranks of the same number on the other hosts, by the preset; at last the host gathers the shards, in the gradients' type. So a host sends each value once, however many ranks it has.
 
     `within` is the group of the ranks of this host, `between` that of the ranks of the same number on all hosts.
     """
 
     def __init__(self, preset, tensors, dtype, device, within, between, *, seed=0, bypass_below=0, bits=None, weighting=None,
                  clip=None, threads=1):
-        self._within = Exchange("sharded_half", tensors, dtype, device, within, seed=seed, bypass_below=bypass_below,
-                                threads=threads)
-        self._shard = self._within.shard
+        self._within, self._ranks = within, dist.get_world_size(within)
+        self.coordinates = sum(_size(shape) for shape, _, _ in tensors)
+        n, rank = self.coordinates, dist.get_rank(within)
+        self._cuts = [n // self._ranks * r + n % self._ranks * r // self._ranks for r in range(self._ranks + 1)]
+        self._shard = slice(self._cuts[rank], self._cuts[rank + 1])
         self._between = Exchange(preset, tensors, dtype, device, between, seed=seed, bypass_below=bypass_below, bits=bits,
                                  weighting=weighting, clip=clip, threads=threads,
                                  part=(self._shard.start, self._shard.stop))
-        self.preset, self.coordinates = preset, self._within.coordinates
-        n = self.coordinates
-        cuts = [n // self._within.world * r + n % self._within.world * r // self._within.world
-                for r in range(self._within.world + 1)]
-        assert (cuts[self._within.rank], cuts[self._within.rank + 1]) == (self._shard.start, self._shard.stop)
-        self._cuts = cuts
+        self.preset = preset
         self._headers = []
 
     @property
@@ -49,11 +44,12 @@ class TwoLevelExchange:
         return self._between.travels
 
     def agree(self):
-        self._within.agree()
         self._between.agree()
 
     def __call__(self, values):
-        self._within(values)
+        summed = values.float()
+        dist.all_reduce(summed, group=self._within)
+        values.copy_(summed.div_(self._ranks))
         shard = values[self._shard]
         self._between(shard)
         # The header goes along, for a rank learns only of its own shard whether a value was not finite.
@@ -64,29 +60,23 @@ class TwoLevelExchange:
             gathered.copy_(mine)
         else:
             dist.all_to_all_single(gathered, mine.repeat(len(sizes)), output_split_sizes=sizes,
-                                   input_split_sizes=[mine.numel()] * len(sizes), group=self._within.group)
+                                   input_split_sizes=[mine.numel()] * len(sizes), group=self._within)
         self._headers = []
         for part, begin, end in zip(gathered.split(sizes), self._cuts, self._cuts[1:]):
             self._headers.append(part[:_HEADER])
             values[begin:end].view(torch.uint8).copy_(part[_HEADER:])
 
     def save(self):
-        """The states of both exchanges."""
-        return [self._within.save(), self._between.save()]
+        """The state of the exchange between hosts."""
+        return self._between.save()
 
     def load(self, saved):
-        self.check_saved(saved)  # both, before the first one is taken
-        self._within.load(saved[0])
-        self._between.load(saved[1])
+        self._between.load(saved)
 
     def check_saved(self, saved):
-        if not isinstance(saved, (list, tuple)) or len(saved) != 2:
-            raise library.TersumError("what was saved is of one level, and this exchange has two")
-        self._within.check_saved(saved[0])
-        self._between.check_saved(saved[1])
+        self._between.check_saved(saved)
 
     def check(self):
-        self._within.check()
         self._between.check()
 
     def was_non_finite(self):

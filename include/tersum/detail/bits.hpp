@@ -55,6 +55,14 @@ template <class T>
   return (float_bits(value) & 0x7f800000u) != 0x7f800000u;
 }
 
+//! @brief The hash of a sequence of numbers, from that of all but the last. Sequences that differ in the last number alone
+//! have different hashes.
+[[nodiscard]] constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) noexcept
+{
+  hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+  return hash ^ hash >> 32;
+}
+
 //! The logarithm of a power of two; of other numbers, that of the next power.
 [[nodiscard]] TERSUM_INLINE constexpr int log2_exact(std::uint64_t power) noexcept
 {

@@ -40,16 +40,6 @@ class chunk_counts : public plan_counts<Codec> {
       if (all_bypass_) { count_records(); }
     }
     this->fingerprint_ = mix(this->fingerprint_, Codec::chunk_size);
-    this->fingerprint_ = mix(this->fingerprint_, adds_kept<Codec> ? 1 : 0);
-    if constexpr (in_metric<Codec>) {
-      bool const in_16_bits = sizeof(metric_scale<Codec>) == 2;
-      this->fingerprint_    = mix(this->fingerprint_, in_16_bits ? 3 : 2);
-    }
-    if constexpr (weighs_kept<Codec>) { this->fingerprint_ = mix(this->fingerprint_, 3); }
-    if constexpr (sizeof(residual_element<Codec>) == 2) {
-      this->fingerprint_ = mix(this->fingerprint_, 4);
-    }
-    if constexpr (keeps_blocks<Codec>) { this->fingerprint_ = mix(this->fingerprint_, 5); }
   }
 
   [[nodiscard]] constexpr status check() const noexcept
@@ -109,7 +99,7 @@ class chunk_counts : public plan_counts<Codec> {
     return agreed_size(agreed_scalars());
   }
 
-  //! @brief Under `full_hadamard` a tensor is cut into pieces whose numbers of chunks are descending powers of two. Each
+  //! @brief Under a rotator of whole tensors a tensor is cut into pieces whose numbers of chunks are descending powers of two. Each
   //! is rotated as a whole and has its own record; only the last chunk is padded (as OptiReduce's THC does it).
   template <class Visitor>
   constexpr void for_each_record(Visitor visit) const
@@ -231,7 +221,6 @@ class chunk_counts : public plan_counts<Codec> {
   // Lengths of sections
   [[nodiscard]] constexpr std::uint64_t residuals() const noexcept
   {
-    if constexpr (keeps_blocks<Codec>) { return adds_kept<Codec> ? this->chunks() : 0; }
     return adds_kept<Codec> ? this->coordinates() : 0;
   }
   [[nodiscard]] constexpr std::uint64_t places() const noexcept

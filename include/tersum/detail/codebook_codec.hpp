@@ -29,16 +29,17 @@ template <chunker Chunker, rotator Rotator, part_quantizer Quantizer>
       Quantizer::bits <= 8 && Quantizer::magnitudes == 1 << (Quantizer::bits - 1),
       "tersum: a code has 1 to 8 bits, one of them for the sign: magnitudes is 2^(bits - 1)");
   }
-  if constexpr (group_quantizer<Quantizer>) {
+  if constexpr (block_quantizer<Quantizer>) {
     static_assert(Quantizer::block == 16 || Quantizer::block == 32 || Quantizer::block == 64 ||
                     Quantizer::block == 128,
-                  "tersum: a block with a scale of its own has 16, 32, 64 or 128 coordinates");
-    static_assert(Quantizer::scale::bits == 8 || Quantizer::scale::bits == 16,
-                  "tersum: the scale of a block has 8 or 16 bits");
+                  "tersum: a block with numbers of its own has 16, 32, 64 or 128 coordinates");
+    static_assert(Quantizer::block_bits == 8 || Quantizer::block_bits == 16 ||
+                    Quantizer::block_bits == 32,
+                  "tersum: the numbers of a block have 8, 16 or 32 bits");
   }
   static_assert(has_widths_of<Chunker, Quantizer>(),
                 "tersum: two_shot_codec with allocated_chunks needs a quantizer "
-                "with with_bits: lloyd_max, group_absmax");
+                "with with_bits: lloyd_max");
   static_assert(
     !has_several_bits<Chunker>() || has_distortion<Quantizer>,
     "tersum: allocated_chunks weigh widths by the error of each: the quantizer needs distortion()");

@@ -79,14 +79,6 @@ namespace tersum::inline v0::detail {
   return {};
 }
 
-//! @brief The hash of a sequence of numbers, from that of all but the last. Sequences that differ in the last number alone
-//! have different hashes.
-[[nodiscard]] constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) noexcept
-{
-  hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
-  return hash ^ hash >> 32;
-}
-
 //! Adds to a hash what a state holds of a tensor and never changes.
 [[nodiscard]] constexpr std::uint64_t add_record(std::uint64_t hash,
                                                  tensor_record const& record) noexcept

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <tersum/concepts.hpp>
-#include <tersum/feedback/byte_blocks.hpp>
 #include <tersum/types.hpp>
 
 #include <concepts>
@@ -116,39 +115,9 @@ struct residual_of_feedback {
 template <has_stored_residual Feedback>
 struct residual_of_feedback<Feedback> {
   using type = typename Feedback::stored_residual;
-  static_assert(std::is_same_v<type, float> || std::is_same_v<type, bfloat16> ||
-                  std::is_same_v<type, byte_blocks>,
-                "tersum: stored_residual of feedback must be float, bfloat16 or byte_blocks");
-  static_assert(
-    !has_one_step<Feedback>,
-    "tersum: sent_values lie in the workspace in float, and are not kept_in another type");
+  static_assert(std::is_same_v<type, float> || std::is_same_v<type, bfloat16>,
+                "tersum: stored_residual of feedback must be float or bfloat16");
 };
-
-//! Whether a codec's chunks are whole blocks of residuals.
-template <class Codec>
-inline constexpr bool holds_blocks = requires
-{
-  requires Codec::chunk_size % 32 == 0;
-};
-
-//! The same of a codec.
-template <class Codec,
-          class Kept = typename residual_of_feedback<typename Codec::feedback_type>::type>
-struct residual_of_codec {
-  using type = Kept;
-};
-template <class Codec>
-struct residual_of_codec<Codec, byte_blocks> {
-  static_assert(
-    holds_blocks<Codec>,
-    "tersum: residuals in byte_blocks are for chunks of a multiple of 32 coordinates: others take bfloat16");
-  using type = byte_chunk<Codec::chunk_size>;
-};
-
-//! The residual has an element for each chunk.
-template <class Codec>
-inline constexpr bool keeps_blocks =
-  std::is_same_v<typename residual_of_feedback<typename Codec::feedback_type>::type, byte_blocks>;
 
 //! @brief True, or a sentence of the compiler that says what a metric does not go with.
 template <class Chunker, class Feedback, class Metric>
@@ -159,8 +128,6 @@ template <class Chunker, class Feedback, class Metric>
   using scale = typename scale_of<Metric>::type;
   static_assert(std::is_same_v<scale, float> || std::is_same_v<scale, bfloat16>,
                 "tersum: stored_scale of a metric must be float or bfloat16");
-  static_assert(!Metric::scaled || !has_one_step<Feedback>,
-                "tersum: sent_values is for codecs of factors, which take plain_metric");
   return true;
 }
 

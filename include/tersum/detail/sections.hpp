@@ -10,46 +10,51 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace tersum::inline v0::detail {
 
-//! @brief What workspaces and states are made of. A codec lists those that it has, in the order of memory.
-enum class section {
+//! @brief The hash of a name: FNV-1a.
+[[nodiscard]] constexpr std::uint64_t named(std::string_view name) noexcept
+{
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (char const c : name) { hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u; }
+  return hash;
+}
+
+//! @brief What workspaces and states are made of. A codec lists those that it has, in the order of memory. Fingerprints
+//! have their names, and so stay what they are where this list changes.
+// clang-format off
+enum class section : std::uint64_t {
   // Workspace
-  steps,      //!< A `chunk_step` per chunk.
-  rotated,    //!< Under `full_hadamard`: the rotated gradient, padded chunks of float32.
-  selection,  //!< Of chunkers that choose: header, histograms and counters.
-  places,  //!< Of chunkers that choose: where each chunk lies in the payload; behind them, by tensor, mean energies.
-  order,  //!< Of parts whose chunks differ in width: their numbers by width, the widest first, then those that stay.
-  poisoned,  //!< Low rank: whether a reduced factor of a matrix is not finite.
-  agreed,    //!< The scalars that the ranks agree on; of paired factors P.
-  payload,   //!< What this rank encodes.
-  gathered,  //!< What all ranks decode, where that is not the payload.
-  received,  //!< Two shots: the parts that this rank adds.
-  held,      //!< Values in differences: what all ranks hold of this rank's shard, in float32.
-  even_factor,  //!< Low rank: factors in float32. Of a paired exchange P, else what the turn starts from.
-  odd_factor,  //!< Low rank: factors in float32. Of a paired exchange Q, else what the turn sends.
-  slice_sums,  //!< Low rank: sums of slices of the terms of products, in float32.
-  bypass,      //!< The coordinates that bypass the codec, in the order of the gradient.
-  sent,        //!< Under `sent_values`: a float32 per coordinate.
-  inner,  //!< The workspace of another codec: of quantized factors, of each exchange on two levels.
-  largest_scales,  //!< Of factors in a metric: the bits of the largest scale of each matrix.
-  shard,           //!< Two levels: the mean of this rank's shard, in float32.
+  steps           = named("steps"),            //!< A `chunk_step` per chunk.
+  rotated         = named("rotated"),          //!< Of rotators of whole tensors: the rotated gradient, padded chunks of float32.
+  selection       = named("selection"),        //!< Of chunkers that choose: header, histograms and counters.
+  places          = named("places"),           //!< Of chunkers that choose: where each chunk lies in the payload.
+  order           = named("order"),            //!< Of parts whose chunks differ in width: their numbers by width, the widest first, then those that stay.
+  poisoned        = named("poisoned"),         //!< Low rank: whether a reduced factor of a matrix is not finite.
+  agreed          = named("agreed"),           //!< The scalars that the ranks agree on; of paired factors P.
+  payload         = named("payload"),          //!< What this rank encodes.
+  gathered        = named("gathered"),         //!< What all ranks decode, where that is not the payload.
+  received        = named("received"),         //!< Two shots: the parts that this rank adds.
+  held            = named("held"),             //!< Values in differences: what all ranks hold of this rank's shard, in float32.
+  even_factor     = named("even_factor"),      //!< Low rank: factors in float32. Of a paired exchange P, else what the turn starts from.
+  odd_factor      = named("odd_factor"),       //!< Low rank: factors in float32. Of a paired exchange Q, else what the turn sends.
+  slice_sums      = named("slice_sums"),       //!< Low rank: sums of slices of the terms of products, in float32.
+  bypass          = named("bypass"),           //!< The coordinates that bypass the codec, in the order of the gradient.
+  largest_scales  = named("largest_scales"),   //!< Of factors in a metric: the bits of the largest scale of each matrix.
   // State
-  header,          //!< The `state_header`.
-  records,         //!< A `tensor_record` per tensor.
-  shards,          //!< Codecs of shards: a `shard_record` per rank.
-  table,           //!< A `chunk_entry` per chunk; of low rank a `matrix_record` per matrix.
-  scales,          //!< In a metric: a float32 or bfloat16 per coordinate.
-  gain,            //!< Feedback whose weight depends on the step: four times the same float.
-  owner_residual,  //!< Two shots with feedback: what the owner of chunks keeps.
-  warm,            //!< Low rank: what the next exchange starts from.
-  residual,  //!< With feedback: a float32 or bfloat16 per coordinate; of values per coordinate of the shard.
-  even_inner,  //!< Quantized low rank: the state of the codec of P.
-  odd_inner,   //!< Quantized low rank: the state of the codec of Q, or of the one factor.
-  scatter_state,  //!< Two levels: the state of the first exchange within hosts; that of the last one is `header`.
-  between_state  //!< Two levels: the state of the exchange between hosts.
+  header          = named("header"),           //!< The `state_header`.
+  records         = named("records"),          //!< A `tensor_record` per tensor.
+  shards          = named("shards"),           //!< Codecs of shards: a `shard_record` per rank.
+  table           = named("table"),            //!< A `chunk_entry` per chunk; of low rank a `matrix_record` per matrix.
+  scales          = named("scales"),           //!< In a metric: a float32 or bfloat16 per coordinate.
+  gain            = named("gain"),             //!< Feedback whose weight depends on the step: four times the same float.
+  owner_residual  = named("owner_residual"),   //!< Two shots with feedback: what the owner of chunks keeps.
+  warm            = named("warm"),             //!< Low rank: what the next exchange starts from.
+  residual        = named("residual")          //!< With feedback: a float32 or bfloat16 per coordinate; of values per coordinate of the shard.
 };
+// clang-format on
 
 //! One section: an array, or another name for a section that is listed before it.
 struct section_entry {
@@ -57,6 +62,7 @@ struct section_entry {
   std::uint64_t bytes;
   std::size_t alignment;  //!< It begins at a multiple of this, even if it is empty.
   section place;          //!< The section in whose place it lies: itself, or the other one.
+  std::size_t element;    //!< Bytes of what it is an array of.
 };
 
 //! @brief A section of `count` elements.
@@ -65,13 +71,13 @@ template <class Element>
                                             std::uint64_t count,
                                             std::size_t alignment = alignof(Element)) noexcept
 {
-  return {name, count * sizeof(Element), alignment, name};
+  return {name, count * sizeof(Element), alignment, name, sizeof(Element)};
 }
 
 //! @brief A section that takes the place of another one, which is not needed any more or not at the same time.
 [[nodiscard]] constexpr section_entry in_place_of(section other, section name) noexcept
 {
-  return {name, 0, 1, other};
+  return {name, 0, 1, other, 0};
 }
 
 //! @brief Sections in the order of memory, one after the other.
@@ -97,6 +103,21 @@ struct section_list {
     std::size_t end = 0;
     for (section_entry const& e : entries) { end = round_up(end, e.alignment) + e.bytes; }
     return end;
+  }
+
+  //! @brief A hash of the sections: of their names, elements, sizes and begins.
+  //! @param hash  That of what comes before them.
+  [[nodiscard]] constexpr std::uint64_t fingerprint(std::uint64_t hash) const noexcept
+  {
+    std::size_t end = 0;
+    for (section_entry const& e : entries) {
+      end = round_up(end, e.alignment);
+      hash =
+        mix(mix(hash, static_cast<std::uint64_t>(e.name)), static_cast<std::uint64_t>(e.place));
+      hash = mix(mix(mix(hash, e.element), e.bytes), end);
+      end += e.bytes;
+    }
+    return hash;
   }
 
   //! The list with more sections at its end.

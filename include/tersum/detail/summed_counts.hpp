@@ -40,7 +40,6 @@ struct summed_counts : shard_counts<Codec, code_counts<Codec>> {
       ++this->tensors_;
       this->chunks_ += record.chunks;
     });
-    this->fingerprint_ = mix(this->fingerprint_, 8);
     for (int rank = 0; rank <= ranks.size; ++rank) {
       this->fingerprint_ = mix(this->fingerprint_, this->shard_begin(rank));
     }

@@ -63,7 +63,7 @@ struct two_shot_counts : chunk_counts<Codec> {
   //! Elements of the owner's residual.
   [[nodiscard]] constexpr std::uint64_t owned_residuals() const noexcept
   {
-    return keeps_blocks<Codec> ? owned_chunks() : owned_chunks() * Codec::chunk_size;
+    return owned_chunks() * Codec::chunk_size;
   }
   //! With fixed chunks: the most chunks that a rank owns.
   [[nodiscard]] constexpr std::uint64_t owned_chunks() const noexcept

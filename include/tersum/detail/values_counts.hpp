@@ -132,10 +132,9 @@ struct values_counts : shard_counts<Codec> {
   {
     return code_words<typename Codec::quantizer_type>(Codec::chunk_size);
   }
-  //! What feedback keeps: one for each coordinate of the shard, or, in blocks, for each of its chunks.
+  //! What feedback keeps: one for each coordinate of the shard.
   [[nodiscard]] constexpr std::uint64_t residuals() const noexcept
   {
-    if constexpr (keeps_blocks<Codec>) { return owned_chunks(); }
     return feeds_back<Codec> ? this->shard_size() : 0;
   }
   //! @}

@@ -17,7 +17,7 @@
 
 namespace tersum::inline v0 {
 
-//! Rotators that rotate chunks: neither `no_rotation` nor `full_hadamard`.
+//! Rotators that rotate chunks: neither `no_rotation` nor those of whole tensors.
 template <class T>
 concept chunk_rotator = rotator<T> &&(T::rotation_size > 1);
 

@@ -36,8 +36,7 @@ namespace tersum::inline v0 {
 //!                   executor enqueues next. It returns nothing, a `status`, or a transport's integer or enumerator of
 //!                   which 0 means success.
 //!                   Under `two_shot_codec` it is also called with a `scatter_wire`, whose parts it must exchange, and
-//!                   with a `gather_wire`, whose parts it must gather; under `top_coordinates_codec` with a
-//!                   `gather_wire`. If it accepts a `scatter_wire`, a `gather_wire` and a `part_recompression` in one
+//!                   with a `gather_wire`, whose parts it must gather. If it accepts a `scatter_wire`, a `gather_wire` and a `part_recompression` in one
 //!                   call, it is called with all three instead, and can move the parts in pieces.
 //!                   `nccl_fused` does the stages from encoding to decoding itself, between the executor's.
 //! @return  The first error. If a single rank finds a fault in its arguments, such as a null pointer, it returns before

@@ -16,8 +16,7 @@
 //!
 //! Each call does those of the stages of `Codec::stages` that belong to it: see stages.hpp. Some codecs have nothing to
 //! agree on, and no agreed_wire: casts of all or of random coordinates, two shots of fixed chunks,
-//! alternating low-rank factors, and TopK, whose payload is a gathered_wire. Their `agrees<Codec>` is false. A
-//! `quantized_low_rank_codec` is exchanged by other calls, which its comment lists.
+//! alternating low-rank factors, and TopK, whose payload is a gathered_wire. Their `agrees<Codec>` is false.
 //!
 //! A wire of no elements needs no reduction. The bypass wire may be reduced at any time before `decode`, but if it is
 //! reduced after `encode`, feedback does not see values in it that are not finite. The gradient must not change
@@ -29,8 +28,6 @@
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/wires.hpp>
 #include <tersum/execute/executor.hpp>
-#include <tersum/lowrank/detail/low_rank_args.hpp>
-#include <tersum/lowrank/quantized_low_rank_codec.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/status.hpp>
@@ -82,12 +79,6 @@ concept gradient_memory = viewed_memory<T> ||
 //! @par Example
 //! @snippet examples/mpi_all_reduce.cpp initialize
 template <executor Executor, class Codec>
-status initialize(Executor const& exec,
-                  plan<Codec> const& plan,
-                  std::span<std::byte> state,
-                  std::uint64_t seed);
-
-template <executor Executor, nesting Codec>
 status initialize(Executor const& exec,
                   plan<Codec> const& plan,
                   std::span<std::byte> state,

@@ -8,7 +8,6 @@
 
 #include <tersum/exchange/detail/exchange_launches.hpp>
 #include <tersum/exchange/detail/launch_list.hpp>
-#include <tersum/lowrank/detail/low_rank_launches.hpp>
 #include <tersum/status.hpp>
 
 namespace tersum::inline v0 {

@@ -36,9 +36,7 @@ template <class Codec>
 //! The last plan.coordinates() floats are the rank's own residual, in the order of the gradient. Under `two_shot_codec`
 //! with fixed chunks other floats come before them: what the second encoding lost of the chunks that this rank owns. Under `kept_by_owners` there are only these, under `kept_by_ranks` none of them.
 //! Only the same rank of a world of the same size can use those again. Under `values_codec` there is one float for each
-//! coordinate of the rank's shard. Under `kept_in<bfloat16>` all of them are bfloat16s, and
-//! under `kept_in<byte_blocks>` there is a `byte_chunk` for each chunk instead of its floats, in the order of the chunks; under
-//! `values_codec` for each chunk of the rank's shard.
+//! coordinate of the rank's shard. Under `kept_in<bfloat16>` all of them are bfloat16s.
 //! @param plan   The plan of the state.
 //! @param state  plan.state_bytes() bytes, initialized.
 template <class Codec>
@@ -47,18 +45,13 @@ template <class Codec>
 {
   static_assert(adds_kept<Codec> || owner_feeds_back<Codec>,
                 "tersum: this codec has no feedback, so that its state has no residuals");
-  if constexpr (nesting<Codec>) {
-    return residuals_of(plan.factors(), plan.factors_state(state));
-  } else {
-    std::size_t first = plan.residual_offset();
-    if constexpr (scattering<Codec>) { first = plan.owner_residual_offset(); }
-    std::uint64_t kept = adds_kept<Codec> ? plan.coordinates() : 0;
-    if constexpr (detail::keeps_blocks<Codec>) { kept = adds_kept<Codec> ? plan.chunks() : 0; }
-    if constexpr (publishing<Codec>) { kept = plan.residuals(); }
-    using element         = residual_element<Codec>;
-    std::size_t const end = plan.residual_offset() + kept * sizeof(element);
-    return {reinterpret_cast<element*>(state.data() + first), (end - first) / sizeof(element)};
-  }
+  std::size_t first = plan.residual_offset();
+  if constexpr (scattering<Codec>) { first = plan.owner_residual_offset(); }
+  std::uint64_t kept = adds_kept<Codec> ? plan.coordinates() : 0;
+  if constexpr (publishing<Codec>) { kept = plan.residuals(); }
+  using element         = residual_element<Codec>;
+  std::size_t const end = plan.residual_offset() + kept * sizeof(element);
+  return {reinterpret_cast<element*>(state.data() + first), (end - first) / sizeof(element)};
 }
 //! @}
 

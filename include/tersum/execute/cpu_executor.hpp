@@ -14,7 +14,6 @@
 #include <tersum/execute/detail/with_subnormals.hpp>
 #include <tersum/execute/executor.hpp>
 #include <tersum/execute/instruction_set.hpp>
-#include <tersum/lowrank/detail/cpu_low_rank.hpp>
 #include <tersum/status.hpp>
 #include <tersum/tuning.hpp>
 

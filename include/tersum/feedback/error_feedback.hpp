@@ -39,30 +39,6 @@ struct error_feedback {
   }
 };
 
-//! @brief Keeps own decoded codes instead of what they lost, until the exchange ends: for the codec of low-rank factors.
-//!
-//! `quantized_low_rank_codec` subtracts them from the rank's own gradient. They lie in the workspace, a float32 per
-//! coordinate, and the next step starts afresh.
-struct sent_values {
-  static constexpr bool enabled  = true;
-  static constexpr bool one_step = true;  //!< What is kept lies in the workspace, not in the state.
-
-  template <class Arithmetic>
-  [[nodiscard]] TERSUM_HOST_DEVICE float before(Arithmetic const&, float gradient, float) const
-  {
-    return gradient;
-  }
-  template <class Arithmetic>
-  [[nodiscard]] TERSUM_HOST_DEVICE float after(Arithmetic const&,
-                                               float value,
-                                               float lost,
-                                               float) const
-  {
-    return Arithmetic::subtract(value, lost);
-  }
-};
-
-static_assert(feedback<sent_values>, "tersum: must model tersum::feedback");
 static_assert(feedback<no_feedback>, "tersum: must model tersum::feedback");
 static_assert(feedback<error_feedback>, "tersum: must model tersum::feedback");
 

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <tersum/concepts.hpp>
-#include <tersum/feedback/byte_blocks.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/types.hpp>
 
@@ -22,16 +21,13 @@ namespace tersum::inline v0 {
 //! writes it. The draw is a function of seed, step, rank and coordinate, so that all executors keep the same bits. To the nearest
 //! would lose what is added to a coordinate that waits long for its turn (docs/concepts.md has the measurement). The memory
 //! that an exchange moves falls by 2 bytes for each reading or writing of a coordinate's residual.
-//! Codecs of low-rank factors take floats. With `byte_blocks`, for chunks of a multiple of 32 coordinates, it is
-//! 36 bytes for 32 coordinates: each is rounded to one of two multiples of a step in the same way.
-//! @tparam Residual  bfloat16, byte_blocks, or float, which changes nothing.
+//! Codecs of low-rank factors take floats.
+//! @tparam Residual  bfloat16, or float, which changes nothing.
 template <class Residual, feedback Feedback = error_feedback>
-requires((gradient_element<Residual> || std::is_same_v<Residual, byte_blocks>)&&Feedback::enabled &&
-         !has_one_step<Feedback>) struct kept_in : Feedback {
+requires(gradient_element<Residual>&& Feedback::enabled) struct kept_in : Feedback {
   using stored_residual = Residual;
 };
 
-static_assert(feedback<kept_in<bfloat16>> && feedback<kept_in<byte_blocks>>,
-              "tersum: must model tersum::feedback");
+static_assert(feedback<kept_in<bfloat16>>, "tersum: must model tersum::feedback");
 
 }  // namespace tersum::inline v0

@@ -9,11 +9,9 @@
 
 #include <tersum/codec_kinds.hpp>
 #include <tersum/interop/transport.hpp>
-#include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/status.hpp>
-#include <tersum/two_level_codec.hpp>
 #include <tersum/version.hpp>
 
 #include <cstdint>
@@ -39,13 +37,6 @@ template <class Codec>
 //!          does not name its rank in the transport. Ranks that a message did not reach get transport_failed.
 template <transport Transport, class Codec>
 [[nodiscard]] status agree_on(Transport const& over, plan<Codec> const& plan, std::uint64_t seed);
-
-//! @brief The same of a `two_level_codec`: the ranks of a host agree, and those of the same number on all hosts.
-template <transport Within, transport Between, on_two_levels Codec>
-[[nodiscard]] status agree_on(Within const& within,
-                              Between const& between,
-                              plan<Codec> const& plan,
-                              std::uint64_t seed);
 
 }  // namespace tersum::inline v0
 

@@ -14,7 +14,6 @@
 #include <tersum/device/reduce.hpp>
 #include <tersum/exchange/exchange.hpp>
 #include <tersum/exchange/rank_blocks.hpp>
-#include <tersum/exchange/two_levels.hpp>
 #include <tersum/interop/transport.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/status.hpp>
@@ -123,26 +122,6 @@ template <schedule Schedule = schedule::automatic, transport Transport, class Ex
                                          std::span<std::byte> scratch = {}) noexcept
 {
   return transport_reduce<Schedule, Transport, Executor>{over, exec, scratch};
-}
-
-//! @brief Makes the collectives of a `two_level_codec` of two transports.
-//!
-//! @tparam Schedule  How to reduce between hosts.
-//! @param within   Among the ranks of a host: of plan.within().size, this one plan.within().rank.
-//! @param between  Among the ranks of the same number on all hosts: plan.hosts().
-//! @param exec     As above.
-//! @param scratch  scratch_bytes(plan) bytes, which both use.
-template <schedule Schedule = schedule::automatic,
-          transport Within,
-          transport Between,
-          class Executor>
-[[nodiscard]] constexpr auto reduce_over(Within const& within,
-                                         Between const& between,
-                                         Executor const& exec,
-                                         std::span<std::byte> scratch = {}) noexcept
-{
-  return two_levels{transport_reduce<schedule::automatic, Within, Executor>{within, exec, scratch},
-                    transport_reduce<Schedule, Between, Executor>{between, exec, scratch}};
 }
 
 }  // namespace tersum::inline v0

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/concepts.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/lowrank/orthogonalizers.hpp>
@@ -47,5 +48,12 @@ struct low_rank {
              : 0;
   }
 };
+
+template <class LowRank,
+          gradient_element Wire,
+          low_rank_schedule Schedule,
+          feedback Feedback,
+          metric Metric>
+struct low_rank_codec;
 
 }  // namespace tersum::inline v0

@@ -34,13 +34,11 @@ namespace tersum::inline v0 {
 //! exchange starts from Q. Alternating: one round, P = M Q with the orthonormal Q of the exchange before, or Q = M^T P,
 //! in turns. Half of the matrices begin with each, so that all exchanges have one length.
 //!
-//! With feedback, M is the gradient plus what the mean of the last exchange left out, or, under codes with `sent_values`, plus
-//! what this rank has not sent. Without it, the power iteration still goes on from exchange to exchange. Sources: Vogels et
+//! With feedback, M is the gradient plus what the mean of the last exchange left out. Without it, the power iteration still goes on from exchange to exchange. Sources: Vogels et
 //! al., PowerSGD (NeurIPS'19); Zhang et al., ACP-SGD (ICDCS'23).
 //!
 //! @tparam LowRank   `low_rank<r, Orthogonalizer>`.
-//! @tparam Wire      Element of the factors on the wire: float, half or bfloat16. For fewer bits see
-//!                   `quantized_low_rank_codec`.
+//! @tparam Wire      Element of the factors on the wire: float, half or bfloat16.
 //! @tparam Schedule  `paired` or `alternating`.
 //! @tparam Feedback  `error_feedback` or `no_feedback`.
 //! @tparam Metric    `plain_metric`, `given_diagonal` or `kept_diagonal`. Factors are those of the gradient and its residual in
@@ -91,14 +89,6 @@ struct low_rank_codec {
   Feedback feedback{};
   Metric metric{};
 
-  //! Whether factors arrive as means over the ranks instead of sums. They do where rounds are exchanges themselves: see
-  //! `quantized_low_rank_codec`.
-  bool averaged = false;
-
-  //! Where, from the begin of the workspace, the factor lies that this rank sent last, in float and as its codes decode.
-  //! With 0 it is kept nowhere, and feedback subtracts the mean from the gradient instead of what was sent.
-  std::size_t sent_at = 0;
-
   //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.
   [[nodiscard]] constexpr tersum::plan<low_rank_codec> plan(layout const& gradient,
                                                             world const& ranks) const
@@ -107,10 +97,8 @@ struct low_rank_codec {
   }
 };
 
-//! Whether a codec is a `low_rank_codec`.
-template <class Codec>
-inline constexpr bool is_low_rank = false;
-template <class LowRank, class Wire, low_rank_schedule Schedule, class Feedback, class Metric>
-inline constexpr bool is_low_rank<low_rank_codec<LowRank, Wire, Schedule, Feedback, Metric>> = true;
-
 }  // namespace tersum::inline v0
+
+// The stages of factors, which executors find by their arguments.
+#include <tersum/lowrank/detail/cpu_low_rank.hpp>
+#include <tersum/lowrank/detail/low_rank_launches.hpp>

@@ -12,7 +12,6 @@
 #include <tersum/exchange/exchange.hpp>
 #include <tersum/exchange/rank_blocks.hpp>
 #include <tersum/exchange/reduce_scatter_mean.hpp>
-#include <tersum/exchange/two_levels.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
 #include <tersum/status.hpp>

@@ -176,33 +176,6 @@ template <class Codec, class Element, class Reduce>
   return collective.exchange(plan, args);
 }
 
-//! The exchange of factors, whose reductions are exchanges.
-template <executor Executor, nesting Codec, class Gradient, class Reduce>
-[[nodiscard]] status all_reduce_factors(Executor const& exec,
-                                        plan<Codec> const& plan,
-                                        Gradient&& gradient,
-                                        std::span<std::byte> state,
-                                        std::span<std::byte> workspace,
-                                        Reduce& reduce)
-{
-  auto const values = span_of(gradient);
-  if (status const s = check_arguments(plan, values, state, workspace); !s.ok()) { return s; }
-  auto const scratch       = plan.factors_workspace(workspace);
-  void const* const q      = payload_wire(plan.factors(), scratch).data;
-  void const* const bypass = bypass_wire(plan.factors(), scratch).data;
-  return all_reduce_mean(
-    exec, plan.factors(), values, plan.factors_state(state), scratch, [&](auto const& round) {
-      if (round.data == bypass) { return reduce_round(reduce, round); }
-      int const turn = round.data == q ? 1 : 0;
-      return all_reduce_mean(exec,
-                             plan.inner(turn),
-                             std::span{round.data, round.count},
-                             plan.inner_state(state, turn),
-                             plan.inner_workspace(workspace, turn),
-                             reduce);
-    });
-}
-
 }  // namespace detail
 
 template <executor Executor, class Codec, gradient_memory Gradient, class Reduce>
@@ -218,34 +191,30 @@ status all_reduce_mean(Executor const& exec,
                 "reduce_scatter_mean");
   static_assert(!publishing<Codec>,
                 "tersum: all_reduce_mean takes no values_codec: call all_gather_values");
-  if constexpr (nesting<Codec>) {
-    return detail::all_reduce_factors(exec, plan, gradient, state, workspace, reduce);
-  } else {
-    auto const values = detail::span_of(gradient);
-    if (status const s = detail::check_arguments(plan, values, state, workspace); !s.ok()) {
-      return s;
-    }
-    if (status const s = exec.check(); !s.ok()) { return s; }
-    auto const args          = detail::make_args(plan, values.data(), state, workspace);
-    using between            = detail::recompression<Executor, Codec, detail::element_of<Gradient>>;
-    constexpr bool in_pieces = scattering<Codec> && detail::takes_pieces<Reduce, between>;
-    return walk(typename Codec::stages{}, [&]<class Entry>(Entry entry) -> status {
-      if constexpr (detail::does_itself<Reduce, Codec, Entry>) {
-        if constexpr (std::same_as<Entry, stage::encode>) {
-          return detail::exchange_at_once(plan, args, reduce);
-        }
-        return {};
-      } else if constexpr (in_pieces && std::same_as<Entry, rounds::scatter_parts>) {
-        return detail::reduce_in_pieces(exec, plan, args, workspace, reduce);
-      } else if constexpr (in_pieces && Entry::part == exchange_part::recompress) {
-        return {};  // done in pieces
-      } else if constexpr (is_round<Entry>) {
-        return detail::reduce_round(reduce, detail::wire_of(entry, plan, workspace));
-      } else {
-        return exec.perform(entry, plan, args);
-      }
-    });
+  auto const values = detail::span_of(gradient);
+  if (status const s = detail::check_arguments(plan, values, state, workspace); !s.ok()) {
+    return s;
   }
+  if (status const s = exec.check(); !s.ok()) { return s; }
+  auto const args          = make_args(plan, values.data(), state, workspace);
+  using between            = detail::recompression<Executor, Codec, detail::element_of<Gradient>>;
+  constexpr bool in_pieces = scattering<Codec> && detail::takes_pieces<Reduce, between>;
+  return walk(typename Codec::stages{}, [&]<class Entry>(Entry entry) -> status {
+    if constexpr (detail::does_itself<Reduce, Codec, Entry>) {
+      if constexpr (std::same_as<Entry, stage::encode>) {
+        return detail::exchange_at_once(plan, args, reduce);
+      }
+      return {};
+    } else if constexpr (in_pieces && std::same_as<Entry, rounds::scatter_parts>) {
+      return detail::reduce_in_pieces(exec, plan, args, workspace, reduce);
+    } else if constexpr (in_pieces && Entry::part == exchange_part::recompress) {
+      return {};  // done in pieces
+    } else if constexpr (is_round<Entry>) {
+      return detail::reduce_round(reduce, detail::wire_of(entry, plan, workspace));
+    } else {
+      return exec.perform(entry, plan, args);
+    }
+  });
 }
 
 }  // namespace tersum::inline v0

@@ -12,11 +12,9 @@
 #include <tersum/block/detail/ordered_sums.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
-#include <tersum/exchange/detail/block_kept.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/exchange_residuals.hpp>
-#include <tersum/feedback/detail/byte_block.hpp>
 
 #include <cstdint>
 
@@ -115,7 +113,7 @@ TERSUM_BODY void load_coordinates(Context const& ctx,
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
     auto const load = [&](auto const* from) {
-      if constexpr (adds_kept<Codec> && !keeps_blocks<Codec>) {
+      if constexpr (adds_kept<Codec>) {
         auto const add = [&](float value, float kept) {
           context_arithmetic<Context> const math{};
           return args.codec.feedback.before(math, value, weighed<Codec>(math, weight, kept));
@@ -138,17 +136,6 @@ TERSUM_BODY void load_coordinates(Context const& ctx,
       load(args.rotated);
     } else {
       load(args.gradient);
-    }
-  }
-  if constexpr (adds_kept<Codec> && keeps_blocks<Codec>) {
-    if (!mine.active) { return; }
-    context_arithmetic<Context> const math{};
-    byte_block const block = load_block(ctx, args.residual + mine.chunk, mine.thread);
-    TERSUM_UNROLL
-    for (int i = 0; i < 32; ++i) {
-      if (Edge && !exists(mine, i / 8, i % 8)) { continue; }
-      float const kept = weighed<Codec>(math, weight, kept_of_block(math, block, i));
-      v[i]             = args.codec.feedback.before(math, v[i], kept);
     }
   }
 }

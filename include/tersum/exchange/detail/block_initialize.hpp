@@ -59,7 +59,7 @@ TERSUM_BODY void initialize_tensors(Context const& ctx,
   if (ctx.thread_rank() == 0) { args.records[number] = record; }
   constexpr std::uint64_t size = Codec::chunk_size;
   for (std::uint64_t i = ctx.thread_rank(); i < record.chunks; i += ctx.block_threads()) {
-    // A padded power of two of chunks, as full_hadamard has, ends with chunks that hold nothing.
+    // A padded power of two of chunks, as rotators of whole tensors have, ends with chunks that hold nothing.
     std::uint64_t const begin          = minimum(i * size, record.size);
     args.table[record.first_chunk + i] = {
       .offset = record.offset + begin,

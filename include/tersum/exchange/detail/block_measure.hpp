@@ -17,7 +17,6 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/block_coordinates.hpp>
-#include <tersum/exchange/detail/block_kept.hpp>
 #include <tersum/exchange/detail/block_metric.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/block_rotation.hpp>
@@ -61,49 +60,16 @@ TERSUM_BODY void load_edge_for_norm(Context const& ctx, int left, float* v, Load
   });
 }
 
-//! @brief `load_for_norm` where the residual is in blocks.
-template <bool Edge, class Codec, class Element, class Context>
-TERSUM_BODY void load_beside_blocks(Context const& ctx,
-                                    exchange_args<Codec, Element> const& args,
-                                    std::uint64_t first,
-                                    int left,
-                                    float* v,
-                                    std::uint64_t chunk,
-                                    int within)
-{
-  context_arithmetic<Context> const math{};
-  float const weight = weight_of_kept(args);
-  float kept[8]      = {};
-  if (!Edge || left > 0) { load_eight_of_block(ctx, args.residual + chunk, within, kept); }
-  if constexpr (Edge) {
-    load_edge_for_norm<codec_norm_shape<Codec, Element>>(
-      ctx, left, v, [&](int at) { return Context::value(ctx.load(args.gradient + first + at)); });
-  } else {
-    load_eight(ctx, args.gradient + first, v);
-  }
-  TERSUM_UNROLL
-  for (int j = 0; j < 8; ++j) {
-    if (Edge && j >= left) { continue; }
-    v[j] = args.codec.feedback.before(math, v[j], weighed<Codec>(math, weight, kept[j]));
-  }
-}
-
 //! @brief Eight values, gradient plus residual. At edges only `left` of them exist, and the others are zeros.
-//! @param chunk   The number of their chunk.
-//! @param within  Their first coordinate in it.
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void load_for_norm(Context const& ctx,
                                exchange_args<Codec, Element> const& args,
                                std::uint64_t first,
                                [[maybe_unused]] int left,
-                               float* v,
-                               [[maybe_unused]] std::uint64_t chunk,
-                               [[maybe_unused]] int within)
+                               float* v)
 {
   [[maybe_unused]] float const weight = weight_of_kept(args);
-  if constexpr (adds_kept<Codec> && keeps_blocks<Codec>) {
-    load_beside_blocks<Edge>(ctx, args, first, left, v, chunk, within);
-  } else if constexpr (Codec::rotates_all) {
+  if constexpr (Codec::rotates_all) {
     load_eight(ctx, args.rotated + first, v);
   } else if constexpr (Edge) {
     load_edge_for_norm<codec_norm_shape<Codec, Element>>(ctx, left, v, [&](int at) {
@@ -132,25 +98,15 @@ TERSUM_BODY void load_for_norm(Context const& ctx,
 //! @brief What one thread adds up of a chunk of an exchange.
 //! @param first  The thread's first coordinate in the gradient.
 //! @param left   Coordinates of the chunk from there on.
-//! @param chunk  The number of the chunk.
-//! @param begin  The thread's first coordinate in the chunk.
 template <bool Edge, class Codec, class Element, class Context, std::size_t Rows>
 TERSUM_BODY void add_squares(Context const& ctx,
                              exchange_args<Codec, Element> const& args,
                              std::uint64_t first,
                              int left,
-                             float (&parts)[Rows],
-                             std::uint64_t chunk,
-                             unsigned begin)
+                             float (&parts)[Rows])
 {
   auto const load = [&](int within, float* v) {
-    load_for_norm<Edge>(ctx,
-                        args,
-                        first + static_cast<unsigned>(within),
-                        left - within,
-                        v,
-                        chunk,
-                        static_cast<int>(begin) + within);
+    load_for_norm<Edge>(ctx, args, first + static_cast<unsigned>(within), left - within, v);
   };
   add_squares<codec_norm_shape<Codec, Element>>(ctx, load, parts);
 }
@@ -202,9 +158,9 @@ TERSUM_BODY void edge_norms(Context const& ctx,
     std::uint64_t const begin = offset + member * shape::row;
     int const left            = static_cast<int>(length) - static_cast<int>(member * shape::row);
     if (ctx.warp_max(is_regular(args, offset, length) ? 0u : 1u) == 0) {
-      add_squares<false>(ctx, args, begin, left, parts[0], chunk, member * shape::row);
+      add_squares<false>(ctx, args, begin, left, parts[0]);
     } else {
-      add_squares<true>(ctx, args, begin, left, parts[0], chunk, member * shape::row);
+      add_squares<true>(ctx, args, begin, left, parts[0]);
     }
     add_lanes<shape::lanes>(ctx, member, parts);
     if (active && member == 0) { store_norm(ctx, args, chunk, parts[0][0]); }
@@ -261,8 +217,7 @@ TERSUM_BODY void chunk_norms(Context const& ctx,
         std::uint64_t const number = first + group * shape::chunks + static_cast<unsigned>(i);
         begin                      = minimum(number, args.chunks - 1) * size + member * shape::row;
       }
-      std::uint64_t const number = first + (group * shape::chunks + static_cast<unsigned>(i));
-      add_squares<false>(ctx, args, begin, size, parts[i], number, member * shape::row);
+      add_squares<false>(ctx, args, begin, size, parts[i]);
     }
     add_lanes<shape::lanes>(ctx, member, parts);
     if (shape::lanes > shape::chunks && member >= static_cast<unsigned>(shape::chunks)) { return; }

@@ -68,7 +68,7 @@ template <class Codec, class Element>
   if constexpr (in_metric<Codec>) {
     if (reinterpret_cast<std::uintptr_t>(args.metric.scales + offset) % 16 != 0) { return false; }
   }
-  return aligned && (!feeds_back<Codec> || publishing<Codec> || keeps_blocks<Codec> ||
+  return aligned && (!feeds_back<Codec> || publishing<Codec> ||
                      reinterpret_cast<std::uintptr_t>(args.residual + offset) % 16 == 0);
 }
 
@@ -139,7 +139,7 @@ template <class Codec, class Context>
 //! @brief Finds this thread's chunk.
 //!
 //! Regular chunks (whole, aligned to 16 bytes) and the others are separate kernels: `Edge` says which one this is, and
-//! chunks of the other kind come back inactive. The rotated copy of `full_hadamard` is always regular.
+//! chunks of the other kind come back inactive. The rotated copy of a whole tensor is always regular.
 //! @param first_chunk  At edges the bits of `edge_groups`.
 //! @tparam Ordered  Numbers are places in the order of widths.
 //! @tparam Regular  With `Edge`: the kernel has both kinds, and chunks are those from `first_chunk` on.

@@ -68,9 +68,8 @@ template <bool Moderate, class Context>
 //! have codes of several widths, `encode` is that of the widest.
 template <class Quantizer>
 struct part_codes {
-  static_assert(
-    codebook<Quantizer>,
-    "tersum: include tersum/baseline/group_absmax.hpp, which has the kernels of quantizers of groups");
+  static_assert(codebook<Quantizer>,
+                "tersum: include the header of the quantizer, which has its kernels");
 };
 
 template <codebook Quantizer>

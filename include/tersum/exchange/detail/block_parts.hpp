@@ -10,7 +10,6 @@
 #include <tersum/block/block_group.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/detail/width_costs.hpp>
-#include <tersum/exchange/detail/block_kept.hpp>
 #include <tersum/exchange/detail/block_metric.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/block_part_codes.hpp>
@@ -19,7 +18,6 @@
 #include <tersum/exchange/detail/exchange_parts.hpp>
 #include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
-#include <tersum/feedback/detail/byte_block.hpp>
 #include <tersum/quantize/detail/block_codebook.hpp>
 #include <tersum/quantize/dither.hpp>
 
@@ -204,17 +202,8 @@ struct own_part {
     for (int k = 0; k < 32; ++k) { v[k] = 0.0f; }
     if constexpr (owner_feeds_back<Codec>) {
       if (mine.active) {
-        if constexpr (keeps_blocks<Codec>) {
-          byte_block const block =
-            load_block(ctx, args.parts.owner_residual + place.index, mine.thread);
-          TERSUM_UNROLL
-          for (int k = 0; k < 32; ++k) {
-            v[k] = kept_of_block(context_arithmetic<Context>{}, block, k);
-          }
-        } else {
-          TERSUM_UNROLL
-          for (int r = 0; r < 4; ++r) { load_eight(ctx, kept(r), v + 8 * r); }
-        }
+        TERSUM_UNROLL
+        for (int r = 0; r < 4; ++r) { load_eight(ctx, kept(r), v + 8 * r); }
         if constexpr (weighs_kept<Codec>) {
           float const weight = weight_of_kept(args);
           TERSUM_UNROLL

@@ -102,18 +102,6 @@ TERSUM_BODY void load_published(own_part<Codec, Element, Context> const& own, fl
   if constexpr (codes_differences<Codec>) {
     load(static_cast<float const*>(args.parts.held + own.mine.offset),
          [](float value, float held) { return Context::subtract(value, held); });
-  } else if constexpr (keeps_blocks<Codec>) {
-    load(nullptr, nullptr);
-    if (!own.mine.active) { return; }
-    context_arithmetic<Context> const math{};
-    float const weight     = weight_of_kept(args);
-    byte_block const block = load_block(own.ctx, args.residual + own.place.index, own.mine.thread);
-    TERSUM_UNROLL
-    for (int i = 0; i < 32; ++i) {
-      if (own.mine.coordinate(i) >= own.mine.length) { continue; }
-      float const kept = weighed<Codec>(math, weight, kept_of_block(math, block, i));
-      v[i]             = args.codec.feedback.before(math, v[i], kept);
-    }
   } else if constexpr (feeds_back<Codec>) {
     float const weight                          = weight_of_kept(args);
     residual_element<Codec> const* const before = args.residual + own.mine.offset;
@@ -150,30 +138,6 @@ TERSUM_BODY void publish_part(Context const& ctx, exchange_args<Codec, Element> 
     v, key_of(args), 1.0f, own.part_of(args.parts.gathered, args.rank));
 }
 
-//! @brief Writes what a thread's coordinates of a chunk of the shard lost to the residual, in blocks.
-//! @param given  What was encoded.
-//! @param v      What was decoded of it.
-template <class Codec, class Element, class Context>
-TERSUM_BODY void keep_published_in_blocks(own_part<Codec, Element, Context> const& own,
-                                          float const (&given)[32],
-                                          float (&v)[32])
-{
-  if (!own.mine.active) { return; }
-  auto const& args   = own.args;
-  auto* const kept   = args.residual + own.place.index;
-  float const weight = weight_of_kept(args);
-  context_arithmetic<Context> const math{};
-  byte_block const before = load_block(own.ctx, kept, own.mine.thread);
-  TERSUM_UNROLL
-  for (int i = 0; i < 32; ++i) {
-    float const lost  = Context::subtract(given[i], v[i]);
-    float const other = weighed<Codec>(math, weight, kept_of_block(math, before, i));
-    v[i]              = args.codec.feedback.after(math, given[i], lost, other);
-    if (own.mine.coordinate(i) >= own.mine.length) { v[i] = 0.0f; }
-  }
-  keep_in_blocks(own.ctx, args, own.mine, args.rank, v, kept);
-}
-
 //! @brief Writes what the codes of this rank's shard lost to its residual.
 template <bool InRows, class Codec, class Element, class Context>
 TERSUM_BODY void keep_published(Context const& ctx, exchange_args<Codec, Element> const& args)
@@ -188,44 +152,40 @@ TERSUM_BODY void keep_published(Context const& ctx, exchange_args<Codec, Element
   multiply_by_scales<true, InRows>(ctx, args, in_values(own), v);
   float given[32];
   load_published<InRows>(own, given);
-  own.mine.active = own.mine.active && is_finite(own.scale_in(part));
-  if constexpr (keeps_blocks<Codec>) {
-    keep_published_in_blocks(own, given, v);
+  own.mine.active  = own.mine.active && is_finite(own.scale_in(part));
+  auto* const kept = args.residual + own.mine.offset;
+  context_arithmetic<Context> const math{};
+  float const weight       = weight_of_kept(args);
+  std::uint32_t const draw = draw_of_kept(args, own.mine.chunk, args.rank);
+  bool const at_once       = moves_in_eights<Codec::chunk_size>(kept, own.mine.length);
+  TERSUM_UNROLL
+  for (int r = 0; r < 4; ++r) {
+    float before[8];
+    if constexpr (InRows) {
+      load_eights<true>(ctx, own.mine, kept, r, before);
+    } else if (at_once) {
+      load_quarter<false>(ctx, own.mine, own.mine.active, kept, r, before);
+    } else {
+      load_quarter<true>(ctx, own.mine, own.mine.active, kept, r, before);
+    }
+    TERSUM_UNROLL
+    for (int j = 0; j < 8; ++j) {
+      int const i       = 8 * r + j;
+      float const lost  = Context::subtract(given[i], v[i]);
+      float const other = weighed<Codec>(math, weight, before[j]);
+      v[i]              = args.codec.feedback.after(math, given[i], lost, other);
+    }
+  }
+  round_to_kept<residual_element<Codec>>(own.mine, draw, v);
+  if constexpr (InRows) {
+    store_coordinates<true>(ctx, args.residual, own.mine, v);
   } else {
-    auto* const kept = args.residual + own.mine.offset;
-    context_arithmetic<Context> const math{};
-    float const weight       = weight_of_kept(args);
-    std::uint32_t const draw = draw_of_kept(args, own.mine.chunk, args.rank);
-    bool const at_once       = moves_in_eights<Codec::chunk_size>(kept, own.mine.length);
     TERSUM_UNROLL
     for (int r = 0; r < 4; ++r) {
-      float before[8];
-      if constexpr (InRows) {
-        load_eights<true>(ctx, own.mine, kept, r, before);
-      } else if (at_once) {
-        load_quarter<false>(ctx, own.mine, own.mine.active, kept, r, before);
+      if (at_once) {
+        store_quarter<false>(ctx, own.mine, own.mine.active, v + 8 * r, kept, r);
       } else {
-        load_quarter<true>(ctx, own.mine, own.mine.active, kept, r, before);
-      }
-      TERSUM_UNROLL
-      for (int j = 0; j < 8; ++j) {
-        int const i       = 8 * r + j;
-        float const lost  = Context::subtract(given[i], v[i]);
-        float const other = weighed<Codec>(math, weight, before[j]);
-        v[i]              = args.codec.feedback.after(math, given[i], lost, other);
-      }
-    }
-    round_to_kept<residual_element<Codec>>(own.mine, draw, v);
-    if constexpr (InRows) {
-      store_coordinates<true>(ctx, args.residual, own.mine, v);
-    } else {
-      TERSUM_UNROLL
-      for (int r = 0; r < 4; ++r) {
-        if (at_once) {
-          store_quarter<false>(ctx, own.mine, own.mine.active, v + 8 * r, kept, r);
-        } else {
-          store_quarter<true>(ctx, own.mine, own.mine.active, v + 8 * r, kept, r);
-        }
+        store_quarter<true>(ctx, own.mine, own.mine.active, v + 8 * r, kept, r);
       }
     }
   }

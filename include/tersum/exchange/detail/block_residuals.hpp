@@ -11,11 +11,9 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/block_coordinates.hpp>
-#include <tersum/exchange/detail/block_kept.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/exchange_residuals.hpp>
-#include <tersum/feedback/detail/byte_block.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/metric/detail/scales.hpp>
 
@@ -39,50 +37,6 @@ TERSUM_BODY void round_to_kept([[maybe_unused]] own_chunk<Codec> const& mine,
   }
 }
 
-//! @brief Writes what blocks keep of a thread's coordinates, loaded arrangement.
-//! @param rank  As `draw_of_kept` takes it.
-template <class Codec, class Element, class Context>
-TERSUM_BODY void keep_in_blocks(Context const& ctx,
-                                exchange_args<Codec, Element> const& args,
-                                own_chunk<Codec> const& mine,
-                                std::uint32_t rank,
-                                float const (&v)[32],
-                                residual_element<Codec>* to)
-{
-  std::uint32_t const draw = draw_of_kept(args, mine.chunk, rank) +
-                             static_cast<std::uint32_t>(mine.thread) * 8 * draw_stride;
-  constexpr std::uint32_t quarter = Codec::chunk_size / 4;
-  store_block(ctx, keep_block(context_arithmetic<Context>{}, v, draw, quarter), to, mine.thread);
-}
-
-//! @brief `keep_lost` of a thread with work, in blocks.
-template <bool Edge, class Codec, class Element, class Context, class Lose>
-TERSUM_BODY void keep_lost_in_blocks(Context const& ctx,
-                                     exchange_args<Codec, Element> const& args,
-                                     own_chunk<Codec> const& mine,
-                                     float (&v)[32],
-                                     Lose const& lose)
-{
-  context_arithmetic<Context> const math{};
-  [[maybe_unused]] float const weight = weight_of_kept(args);
-  auto* const place                   = args.residual + mine.chunk;
-  [[maybe_unused]] byte_block before{};
-  if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
-    before = load_block(ctx, place, mine.thread);
-  }
-  TERSUM_UNROLL
-  for (int i = 0; i < 32; ++i) {
-    float const value = v[i];
-    lose(i, v[i]);
-    if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
-      float const kept = weighed<Codec>(math, weight, kept_of_block(math, before, i));
-      v[i]             = args.codec.feedback.after(math, value, v[i], kept);
-    }
-    if (Edge && !exists(mine, i / 8, i % 8)) { v[i] = 0.0f; }
-  }
-  keep_in_blocks(ctx, args, mine, args.rank, v, place);
-}
-
 //! @brief Writes what feedback keeps to the residual, loaded arrangement.
 //! @param v      The values.
 //! @param lose   lose(i, value) takes from value i what was decoded of it.
@@ -95,33 +49,27 @@ TERSUM_BODY void keep_lost(Context const& ctx,
                            Lose const& lose,
                            bool keeps = true)
 {
-  if constexpr (keeps_blocks<Codec>) {
-    if (mine.active && keeps) { keep_lost_in_blocks<Edge>(ctx, args, mine, v, lose); }
-  } else {
-    [[maybe_unused]] constexpr int quarter   = Codec::chunk_size / 4;
-    [[maybe_unused]] auto const* const first = args.residual + mine.offset + mine.thread * 8;
-    [[maybe_unused]] float const weight      = weight_of_kept(args);
-    TERSUM_UNROLL
-    for (int i = 0; i < 32; ++i) {
-      [[maybe_unused]] float const value = v[i];
-      lose(i, v[i]);
-      if constexpr (keeps_sent<Codec>) {
-        v[i] = args.codec.feedback.after(context_arithmetic<Context>{}, value, v[i], 0.0f);
-      } else if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
-        if (!exists(mine, i / 8, i % 8)) { continue; }
-        context_arithmetic<Context> const math{};
-        float const kept = Context::value(ctx.load(first + (i / 8 * quarter + i % 8)));
-        v[i] = args.codec.feedback.after(math, value, v[i], weighed<Codec>(math, weight, kept));
-      }
+  [[maybe_unused]] constexpr int quarter   = Codec::chunk_size / 4;
+  [[maybe_unused]] auto const* const first = args.residual + mine.offset + mine.thread * 8;
+  [[maybe_unused]] float const weight      = weight_of_kept(args);
+  TERSUM_UNROLL
+  for (int i = 0; i < 32; ++i) {
+    [[maybe_unused]] float const value = v[i];
+    lose(i, v[i]);
+    if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
+      if (!exists(mine, i / 8, i % 8)) { continue; }
+      context_arithmetic<Context> const math{};
+      float const kept = Context::value(ctx.load(first + (i / 8 * quarter + i % 8)));
+      v[i] = args.codec.feedback.after(math, value, v[i], weighed<Codec>(math, weight, kept));
     }
-    round_to_kept<residual_element<Codec>>(mine, draw_of_kept(args, mine.chunk, args.rank), v);
-    if constexpr (Edge) {
-      own_chunk<Codec> kept = mine;
-      kept.active           = mine.active && keeps;
-      store_coordinates<true>(ctx, args.residual, kept, v);
-    } else if (keeps) {
-      store_coordinates<false>(ctx, args.residual, mine, v);
-    }
+  }
+  round_to_kept<residual_element<Codec>>(mine, draw_of_kept(args, mine.chunk, args.rank), v);
+  if constexpr (Edge) {
+    own_chunk<Codec> kept = mine;
+    kept.active           = mine.active && keeps;
+    store_coordinates<true>(ctx, args.residual, kept, v);
+  } else if (keeps) {
+    store_coordinates<false>(ctx, args.residual, mine, v);
   }
 }
 

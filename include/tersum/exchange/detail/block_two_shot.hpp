@@ -198,7 +198,7 @@ TERSUM_BODY void keep_residual(Context const& ctx,
     keeps);
 }
 
-//! @brief Writes what the encoding of the mean lost to the owner's residual, or takes it from what the owner has sent.
+//! @brief Writes what the encoding of the mean lost to the owner's residual.
 template <bool InRows = false, class Codec, class Element, class Context>
 TERSUM_BODY void keep_owner_residual(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
@@ -224,27 +224,10 @@ TERSUM_BODY void keep_owner_residual(Context const& ctx, exchange_args<Codec, El
     }
   }
   if (!own.mine.active) { return; }
-  if constexpr (owner_feeds_back<Codec>) {
-    if constexpr (keeps_blocks<Codec>) {
-      auto* const kept = args.parts.owner_residual + own.place.index;
-      keep_in_blocks(ctx, args, own.mine, second_rank, v, kept);
-    } else {
-      round_to_kept<residual_element<Codec>>(
-        own.mine, draw_of_kept(args, own.mine.chunk, second_rank), v);
-      TERSUM_UNROLL
-      for (int r = 0; r < 4; ++r) { store_eight(ctx, own.kept(r), v + 8 * r); }
-    }
-  } else {
-    chunk_entry const entry = args.table[own.mine.chunk];
-    TERSUM_UNROLL
-    for (int i = 0; i < 32; ++i) {
-      unsigned const place = static_cast<unsigned>(i / 8 * (Codec::chunk_size / 4) + i % 8) +
-                             static_cast<unsigned>(own.mine.thread) * 8;
-      if (place >= entry.length) { continue; }
-      float* const sent = args.residual + entry.offset + place;
-      ctx.store(sent, Context::subtract(ctx.load(sent), v[i]));
-    }
-  }
+  round_to_kept<residual_element<Codec>>(
+    own.mine, draw_of_kept(args, own.mine.chunk, second_rank), v);
+  TERSUM_UNROLL
+  for (int r = 0; r < 4; ++r) { store_eight(ctx, own.kept(r), v + 8 * r); }
 }
 
 //! @brief Decodes all parts of the mean to the gradient, in one pass.

@@ -7,7 +7,6 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/plan_checks.hpp>
-#include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/lowrank/matrix_record.hpp>
 #include <tersum/random/sign_bits.hpp>
 
@@ -146,61 +145,46 @@ template <class Codec>
 template <class Codec, class Bytes>
 [[nodiscard]] status check_bytes(plan<Codec> const& plan, Bytes& state, std::size_t begin) noexcept
 {
-  if constexpr (on_two_levels<Codec>) {
-    if (status const s = check_bytes(plan.gather(), state, begin); !s.ok()) { return s; }
-    std::size_t const scatter = begin + plan.state_offset(section::scatter_state);
-    if (status const s = check_bytes(plan.scatter(), state, scatter); !s.ok()) { return s; }
-    return check_bytes(plan.between(), state, begin + plan.state_offset(section::between_state));
-  } else if constexpr (nesting<Codec>) {
-    if (status const s = check_bytes(plan.factors(), state, begin); !s.ok()) { return s; }
-    for (int turn = 0; turn < 2; ++turn) {
-      std::size_t const inner = begin + plan.inner_state_offset(turn);
-      if (status const s = check_bytes(plan.inner(turn), state, inner); !s.ok()) { return s; }
+  auto const header = state_reader<state_header, Bytes>{state, begin}[0];
+  if (header.layout != plan.state_fingerprint()) {
+    return header.version() != state_version
+             ? damaged("state is of another version of the library, or its header is damaged")
+             : damaged("state is of another plan, or its header is damaged");
+  }
+  std::uint64_t const key = is_low_rank<Codec> ? 0 : sign_key(header.step, header.seed);
+  if (header.tensors != plan.tensors() || header.chunks != plan.chunks() ||
+      header.coordinates != plan.coordinates() || header.non_finite_step > header.step ||
+      header.sign_key != key) {
+    return damaged("state: its header is damaged");
+  }
+  state_reader<tensor_record, Bytes> const records{state, begin + plan.records_offset()};
+  std::uint64_t number = 0;
+  bool found           = true;
+  plan.for_each_record([&](tensor_record const& made) {
+    found = found && is_of_plan(records[number], made);
+    ++number;
+  });
+  if (!found) { return damaged("state: the record of a tensor is damaged"); }
+  if constexpr (in_shards<Codec>) {
+    if (!has_shards(plan, state_reader<shard_record, Bytes>{state, begin + plan.shards_offset()})) {
+      return damaged("state: the record of a shard is damaged");
     }
-    return {};
-  } else {
-    auto const header = state_reader<state_header, Bytes>{state, begin}[0];
-    if (header.layout != plan.state_fingerprint()) {
-      return header.version() != state_version
-               ? damaged("state is of another version of the library, or its header is damaged")
-               : damaged("state is of another plan, or its header is damaged");
-    }
-    std::uint64_t const key = is_low_rank<Codec> ? 0 : sign_key(header.step, header.seed);
-    if (header.tensors != plan.tensors() || header.chunks != plan.chunks() ||
-        header.coordinates != plan.coordinates() || header.non_finite_step > header.step ||
-        header.sign_key != key) {
-      return damaged("state: its header is damaged");
-    }
-    state_reader<tensor_record, Bytes> const records{state, begin + plan.records_offset()};
-    std::uint64_t number = 0;
-    bool found           = true;
-    plan.for_each_record([&](tensor_record const& made) {
-      found = found && is_of_plan(records[number], made);
+  }
+  number = 0;
+  if constexpr (is_low_rank<Codec>) {
+    state_reader<matrix_record, Bytes> const matrices{state, begin + plan.table_offset()};
+    plan.for_each_matrix([&](matrix_record const& made) {
+      found = found && is_of_plan(matrices[number], made);
       ++number;
     });
-    if (!found) { return damaged("state: the record of a tensor is damaged"); }
-    if constexpr (in_shards<Codec>) {
-      if (!has_shards(plan,
-                      state_reader<shard_record, Bytes>{state, begin + plan.shards_offset()})) {
-        return damaged("state: the record of a shard is damaged");
-      }
-    }
-    number = 0;
-    if constexpr (is_low_rank<Codec>) {
-      state_reader<matrix_record, Bytes> const matrices{state, begin + plan.table_offset()};
-      plan.for_each_matrix([&](matrix_record const& made) {
-        found = found && is_of_plan(matrices[number], made);
-        ++number;
-      });
-    } else {
-      state_reader<chunk_entry, Bytes> const table{state, begin + plan.table_offset()};
-      plan.for_each_record([&](tensor_record const& made) {
-        found = found && has_chunks<Codec>(table, made, number);
-        ++number;
-      });
-    }
-    return found ? status{} : damaged("state: an entry of its table is damaged");
+  } else {
+    state_reader<chunk_entry, Bytes> const table{state, begin + plan.table_offset()};
+    plan.for_each_record([&](tensor_record const& made) {
+      found = found && has_chunks<Codec>(table, made, number);
+      ++number;
+    });
   }
+  return found ? status{} : damaged("state: an entry of its table is damaged");
 }
 
 }  // namespace detail

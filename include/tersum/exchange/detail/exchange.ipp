@@ -23,12 +23,9 @@ template <class Codec>
 //! What feedback keeps.
 template <class Codec>
 [[nodiscard]] residual_element<Codec>* residual_of(plan<Codec> const& plan,
-                                                   std::span<std::byte> state,
-                                                   std::span<std::byte> workspace) noexcept
+                                                   std::span<std::byte> state) noexcept
 {
-  if constexpr (keeps_sent<Codec>) {
-    return place_in<float>(workspace, plan.sent_offset());
-  } else if constexpr (adds_kept<Codec>) {
+  if constexpr (adds_kept<Codec>) {
     return place_in<residual_element<Codec>>(state, plan.residual_offset());
   } else {
     return nullptr;
@@ -48,7 +45,7 @@ template <class Codec, class Element>
     .header      = place_in<state_header>(state, 0),
     .records     = place_in<tensor_record>(state, plan.records_offset()),
     .table       = place_in<chunk_entry>(state, plan.table_offset()),
-    .residual    = residual_of(plan, state, workspace),
+    .residual    = residual_of(plan, state),
     .steps       = place_in<chunk_step>(workspace, 0),
     .rotated     = place_in<float>(workspace, plan.rotated_offset()),
     .payload     = place_in<std::uint32_t>(workspace, plan.payload_offset()),
@@ -100,12 +97,6 @@ template <class Codec, class Element>
                       .chunks   = plan.owned_chunks()};
   } else if constexpr (has_parts<Codec>) {
     args.parts.gathered = place_in<std::uint32_t>(workspace, plan.gathered_offset());
-  } else if constexpr (casts<Codec> && feeds_back<Codec>) {
-    using wire_element = typename Codec::quantizer_type::element;
-    args.parts.largest = largest_summand<wire_element>(plan.ranks().size);
-    if constexpr (sizeof(wire_element) == 2) {
-      args.parts.pair = 0x10001u * from_float<wire_element>(args.parts.largest).bits;
-    }
   }
   if constexpr (scattering<Codec>) {
     args.parts.received   = place_in<std::uint32_t>(workspace, plan.received_offset());
@@ -231,9 +222,6 @@ template <class Codec, class Element>
 template <class Codec>
 [[nodiscard]] constexpr bool has_parts_of_its_own() noexcept
 {
-  static_assert(!nesting<Codec>,
-                "tersum: quantized factors are exchanged by all_reduce_mean; in parts by those of "
-                "plan.factors() and, for each factor, of plan.inner(turn)");
   static_assert(
     !publishing<Codec>,
     "tersum: a values_codec is exchanged by all_gather_values; in parts by encode_shard "
@@ -282,34 +270,9 @@ status initialize(Executor const& exec,
   if (status const s = plan.check(); !s.ok()) { return s; }
   if (status const s = exec.check(); !s.ok()) { return s; }
   if (status const s = detail::check_state(state, plan.state_bytes()); !s.ok()) { return s; }
-  return exec.perform(
-    stage::initialize{seed}, plan, detail::make_args<Codec, float>(plan, nullptr, state, {}));
-}
-
-template <executor Executor, nesting Codec>
-status initialize(Executor const& exec,
-                  plan<Codec> const& plan,
-                  std::span<std::byte> state,
-                  std::uint64_t seed)
-{
-  if (status const s = plan.check(); !s.ok()) { return s; }
-  if (status const s = detail::check_state(state, plan.state_bytes()); !s.ok()) { return s; }
-  // P and Q round with numbers of their own.
-  for (int turn = 0; turn < 2; ++turn) {
-    std::uint64_t const own = seed + 0x9e3779b97f4a7c15u * static_cast<unsigned>(turn + 1);
-    if (status const s = initialize(exec, plan.inner(turn), plan.inner_state(state, turn), own);
-        !s.ok()) {
-      return s;
-    }
-  }
-  if (status const s = initialize(exec, plan.factors(), plan.factors_state(state), seed); !s.ok()) {
-    return s;
-  }
-  // What lies between the states is zero, too: of the header, step and non_finite_step still are.
-  std::size_t const end = plan.factors().state_bytes();
-  return exec.copy(state.data() + end,
-                   state.data() + offsetof(state_header, step),
-                   plan.inner_state_offset(0) - end);
+  return exec.perform(stage::initialize{seed},
+                      plan,
+                      make_args(plan, static_cast<float*>(nullptr), state, std::span<std::byte>{}));
 }
 
 template <executor Executor, class Codec, gradient_memory Gradient>
@@ -347,7 +310,7 @@ status recompress(Executor const& exec,
     return s;
   }
   if (status const s = exec.check(); !s.ok()) { return s; }
-  auto args               = detail::make_args(plan, values.data(), state, workspace);
+  auto args               = make_args(plan, values.data(), state, workspace);
   args.parts.recompressed = range;
   return exec.perform(stage::recompress{}, plan, args);
 }

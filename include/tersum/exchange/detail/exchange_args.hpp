@@ -10,7 +10,6 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/width_costs.hpp>
-#include <tersum/feedback/detail/byte_block.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/range/chunk_step.hpp>
 #include <tersum/state.hpp>
@@ -29,7 +28,7 @@ template <class Residual>
 struct part_args {
   std::uint32_t* received;   // of two_shot
   std::uint32_t* gathered;   // what all ranks decode
-  Residual* owner_residual;  // chunk_size values, or a byte_chunk, for each owned chunk, or null
+  Residual* owner_residual;  // chunk_size values for each owned chunk, or null
   std::uint64_t part_words;  // of two_shot
   part_range recompressed;   // of two_shot: where the chunks begin that are at hand
 };
@@ -72,12 +71,6 @@ struct bypass_args {
   std::uint64_t count;  // of bypassed values
 };
 
-//! @brief What kernels of casts with feedback are given besides.
-struct summand_args {
-  float largest;       // of what a rank sends: see largest_summand
-  std::uint32_t pair;  // twice the same as an element of 16 bits
-};
-
 struct nothing {};
 
 //! @brief What kernels of a codec are given in its place if the weight of the residual depends on the step.
@@ -115,9 +108,9 @@ struct exchange_args {
   tensor_record* records;  // header->tensors
   chunk_entry* table;      // header->chunks
   residual_element<Codec>*
-    residual;  // plan.coordinates() values, of a values codec plan.shard_size(), or a byte_chunk a chunk, or null
-  chunk_step* steps;       // one a chunk
-  float* rotated;          // chunks * chunk_size values, full_hadamard only
+    residual;         // plan.coordinates() values, of a values codec plan.shard_size(), or null
+  chunk_step* steps;  // one a chunk
+  float* rotated;     // chunks * chunk_size values, of rotators of whole tensors only
   std::uint32_t* payload;  // packed codes, or cast values
   float* bypass;           // bypassed values
   void* agreed;            // agreed scalars
@@ -139,13 +132,9 @@ struct exchange_args {
       std::conditional_t<
         ways_differ<Codec>,
         two_way_args<residual_element<Codec>>,
-        std::conditional_t<
-          has_parts<Codec>,
-          part_args<residual_element<Codec>>,
-          std::conditional_t<
-            summing<Codec>,
-            summed_args,
-            std::conditional_t<casts<Codec> && feeds_back<Codec>, summand_args, nothing>>>>>>
+        std::conditional_t<has_parts<Codec>,
+                           part_args<residual_element<Codec>>,
+                           std::conditional_t<summing<Codec>, summed_args, nothing>>>>>
     parts;
   // One member for two things: another empty one would move what kernels have behind the arguments.
   std::conditional_t<weighs_kept<Codec>,
@@ -183,9 +172,8 @@ template <class Codec, class Element>
     std::uint32_t const place = args.selection.places[chunk];
     std::uint32_t const level = place & ((1u << place_shift) - 1);
     std::uint64_t const slot  = place >> place_shift;
-    // What does not travel has no place: with one width all others have that of level 1.
-    std::uint32_t const at = several_bits<Codec> ? level : 1u;
-    return {level, args.selection.scratch->header.base[at] + slot * args.selection.rule.words[at]};
+    return {level,
+            args.selection.scratch->header.base[level] + slot * args.selection.rule.words[level]};
   } else {
     return {1, chunk * static_cast<std::uint64_t>(Codec::chunk_size / Codec::lanes::lanes)};
   }

@@ -10,7 +10,6 @@
 #include <tersum/chunk/detail/block_selection.hpp>
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/block_cast.hpp>
-#include <tersum/exchange/detail/block_cast_kept.hpp>
 #include <tersum/exchange/detail/block_coding.hpp>
 #include <tersum/exchange/detail/block_initialize.hpp>
 #include <tersum/exchange/detail/block_measure.hpp>
@@ -281,13 +280,10 @@ struct tell_ratios_kernel : kernel_of_threads<&cuda_tuning::step_threads> {
   TERSUM_RUNS(tell_ratios(ctx, args))
 };
 
-//! Where chunks are chosen, a thread has eight coordinates of one that travels, or a block of what is kept; otherwise a block has
-//! one chunk.
+//! Where chunks are chosen, a thread has eight coordinates of one that travels; otherwise a block has one chunk.
 template <bool Encode>
 struct cast_kernel : kernel_of_threads<&cuda_tuning::cast_threads> {
-  TERSUM_RUNS(if constexpr (selects<Codec> && Encode && keeps_blocks<Codec>)
-                cast_beside_blocks(ctx, args);
-              else if constexpr (selects<Codec>) cast_selected<Encode>(ctx, args);
+  TERSUM_RUNS(if constexpr (selects<Codec>) cast_selected<Encode>(ctx, args);
               else cast_chunks<Encode>(ctx, args))
 };
 

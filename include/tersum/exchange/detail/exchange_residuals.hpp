@@ -12,9 +12,7 @@
 #include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/plan.hpp>
 
-#include <cmath>
 #include <cstdint>
-#include <limits>
 #include <type_traits>
 
 namespace tersum::inline v0::detail {
@@ -25,8 +23,6 @@ template <class Codec>
 {
   if constexpr (publishing<Codec>) {
     return plan.residuals();
-  } else if constexpr (keeps_blocks<Codec>) {
-    return plan.chunks();
   } else {
     return plan.coordinates();
   }
@@ -58,17 +54,14 @@ template <class Codec, class Arithmetic>
   return kept;
 }
 
-//! @brief Whether a cast keeps this for the next step, or else what it had kept. Sums of floats below 2^20, which halves are made of,
-//! are finite.
+//! @brief Whether a cast keeps this for the next step, or else what it had kept.
 template <class Codec>
-[[nodiscard]] TERSUM_INLINE bool is_kept([[maybe_unused]] float rest)
+[[nodiscard]] TERSUM_INLINE bool is_kept(float rest)
 {
-  using sent = typename Codec::quantizer_type::element;
-  if constexpr (std::is_same_v<sent, half> && has_adds_lost<typename Codec::feedback_type> &&
-                !weighs_kept<Codec> && !in_metric<Codec>) {
-    return true;
+  if constexpr (has_adds_lost<typename Codec::feedback_type>) {
+    return rest == rest;
   } else {
-    return ::fabsf(rest) < std::numeric_limits<float>::infinity();
+    return is_finite(rest);
   }
 }
 

@@ -210,8 +210,7 @@ class launch_list {
       cast_in_metric<Encode>();
     } else {
       std::uint64_t blocks = plan_.chunks();
-      constexpr int own    = Encode && keeps_blocks<Codec> ? 32 : 8;
-      if constexpr (selects<Codec>) { blocks = selected_blocks<Codec, own>(blocks, numbers); }
+      if constexpr (selects<Codec>) { blocks = selected_blocks<Codec>(blocks, numbers); }
       (*this)(cast_kernel<Encode>{}, blocks);
     }
   }
@@ -299,9 +298,7 @@ class launch_list {
       };
       aligned = aligned && moves(args_.gradient);
       if constexpr (codes_differences<Codec>) { aligned = aligned && moves(args_.parts.held); }
-      if constexpr (feeds_back<Codec> && !keeps_blocks<Codec>) {
-        aligned = aligned && moves(args_.residual);
-      }
+      if constexpr (feeds_back<Codec>) { aligned = aligned && moves(args_.residual); }
       if constexpr (in_metric<Codec>) {
         aligned = aligned && moves(args_.metric.scales + args_.parts.begin);
       }
@@ -320,7 +317,7 @@ class launch_list {
   {
     threads(inspect_parts_kernel{}, plan_.chunks());
     if constexpr (feeds_back<Codec> && !publishing<Codec>) { chunks<keep_residual_kernel>(); }
-    if constexpr (owner_feeds_back<Codec> || owner_sends<Codec>) {
+    if constexpr (owner_feeds_back<Codec>) {
       owned_in_metric<keep_owner_residual_kernel, keep_owner_residual_in_rows_kernel>();
     }
     chunks<decode_parts_kernel>();

@@ -56,7 +56,7 @@ template <class Range>
 }
 
 //! @brief By how much rotated values are too large: the square root of what the rotator multiplies squared norms by. Under
-//! `full_hadamard` that is the number of coordinates in `tensor_chunks` chunks.
+//! a rotator of whole tensors that is the number of coordinates in `tensor_chunks` chunks.
 template <class Codec>
 [[nodiscard]] TERSUM_INLINE float rotation_root(std::uint64_t tensor_chunks)
 {

@@ -98,17 +98,12 @@ void add_quantizer(fingerprint_hash& hash, Quantizer const& quantizer)
       hash.add(quantizer.decode(code));
     }
     for (int i = -64; i <= 64; ++i) { hash.add(quantizer.encode(static_cast<float>(i) / 16)); }
-  } else if constexpr (affine_quantizer<Quantizer>) {
+  } else if constexpr (block_quantizer<Quantizer>) {
     hash.add(Quantizer::bits);
     hash.add(Quantizer::block);
-    hash.add(Quantizer::fields);
-    add_dither<typename Quantizer::dither>(hash);
-  } else if constexpr (group_quantizer<Quantizer>) {
-    hash.add(Quantizer::bits);
-    hash.add(Quantizer::block);
-    for (float const level : Quantizer::level) { hash.add(level); }
-    hash.add(Quantizer::scale::bits);
-    hash.add(Quantizer::scale::encode(0.7f));
+    hash.add(Quantizer::block_bits);
+    auto const add = [&](float number) { hash.add(number); };
+    if constexpr (requires { Quantizer::describe(add); }) { Quantizer::describe(add); }
     add_dither<typename Quantizer::dither>(hash);
   } else {
     using dither = typename Quantizer::dither;
@@ -195,80 +190,75 @@ void add_range(fingerprint_hash& hash, Range const& range)
 template <class Codec>
 void add_codec(fingerprint_hash& hash, Codec const& codec)
 {
-  if constexpr (nesting<Codec>) {
-    add_codec(hash, codec.factors);
-    add_codec(hash, codec.inner);
-  } else {
-    hash.add(casts<Codec> || gathering<Codec> || (is_low_rank<Codec> && !agrees<Codec>));
-    hash.add(agrees<Codec>);
-    hash.add(selects<Codec>);
-    hash.add(Codec::rotates_all);
-    hash.add(feeds_back<Codec>);
-    hash.add(Codec::chunk_size);
-    hash.add(gathering<Codec>);
-    if constexpr (scattering<Codec>) { hash.add(true); }
-    if constexpr (sharding<Codec>) { hash.add(2); }
-    if constexpr (summing<Codec>) { hash.add(9); }
-    if constexpr (copying<Codec>) { hash.add(3); }
-    if constexpr (publishing<Codec>) { hash.add(codes_differences<Codec> ? 5 : 4); }
-    if constexpr (requires { typename Codec::payload_op; }) {
-      add_op<typename Codec::payload_op>(hash);
+  hash.add(casts<Codec> || gathering<Codec> || (is_low_rank<Codec> && !agrees<Codec>));
+  hash.add(agrees<Codec>);
+  hash.add(selects<Codec>);
+  hash.add(Codec::rotates_all);
+  hash.add(feeds_back<Codec>);
+  hash.add(Codec::chunk_size);
+  hash.add(gathering<Codec>);
+  if constexpr (scattering<Codec>) { hash.add(true); }
+  if constexpr (sharding<Codec>) { hash.add(2); }
+  if constexpr (summing<Codec>) { hash.add(9); }
+  if constexpr (copying<Codec>) { hash.add(3); }
+  if constexpr (publishing<Codec>) { hash.add(codes_differences<Codec> ? 5 : 4); }
+  if constexpr (requires { typename Codec::payload_op; }) {
+    add_op<typename Codec::payload_op>(hash);
+  }
+  if constexpr (requires { typename Codec::agreed_op; }) {
+    add_op<typename Codec::agreed_op>(hash);
+  }
+  if constexpr (is_low_rank<Codec>) {
+    hash.add(Codec::rank);
+    hash.add(codec.low_rank.least_saving);
+    using orthogonalizer = typename Codec::low_rank_type::orthogonalizer_type;
+    if constexpr (requires { orthogonalizer::max_passes; }) {
+      hash.add(orthogonalizer::max_passes);
     }
-    if constexpr (requires { typename Codec::agreed_op; }) {
-      add_op<typename Codec::agreed_op>(hash);
-    }
-    if constexpr (is_low_rank<Codec>) {
-      hash.add(Codec::rank);
-      hash.add(codec.low_rank.least_saving);
-      using orthogonalizer = typename Codec::low_rank_type::orthogonalizer_type;
-      if constexpr (requires { orthogonalizer::max_passes; }) {
-        hash.add(orthogonalizer::max_passes);
+  }
+  if constexpr (requires { codec.feedback; }) { add_feedback(hash, codec.feedback); }
+  if constexpr (requires { codec.metric; }) { add_metric(hash, codec.metric); }
+  if constexpr (requires { typename Codec::rotator_type; }) {
+    add_rotator<Codec::chunk_size>(hash, codec.rotator);
+  }
+  if constexpr (requires { typename Codec::range_type; }) {
+    add_range(hash, codec.range);
+    hash.add(tracks<Codec>);
+    hash.add(codec.range.clip);
+    // Probed in a small and in a large world. Limits of a factor show in one of the two, and a fixed multiple can be
+    // mistaken for the square root of one of them at most.
+    auto const& headroom = codec.range.headroom;
+    for (int const ranks : {5, 65521}) {
+      for (float const ratio : {3.0f, 3000.0f}) {
+        hash.add(static_cast<float>(headroom.factor(ranks, ratio)));
       }
     }
-    if constexpr (requires { codec.feedback; }) { add_feedback(hash, codec.feedback); }
-    if constexpr (requires { codec.metric; }) { add_metric(hash, codec.metric); }
-    if constexpr (requires { typename Codec::rotator_type; }) {
-      add_rotator<Codec::chunk_size>(hash, codec.rotator);
-    }
-    if constexpr (requires { typename Codec::range_type; }) {
-      add_range(hash, codec.range);
-      hash.add(tracks<Codec>);
-      hash.add(codec.range.clip);
-      // Probed in a small and in a large world. Limits of a factor show in one of the two, and a fixed multiple can be
-      // mistaken for the square root of one of them at most.
-      auto const& headroom = codec.range.headroom;
-      for (int const ranks : {5, 65521}) {
-        for (float const ratio : {3.0f, 3000.0f}) {
-          hash.add(static_cast<float>(headroom.factor(ranks, ratio)));
-        }
-      }
-      add_element<typename Codec::norm_scalar>(hash);
-    }
-    if constexpr (requires { typename Codec::reducer_type; }) {
-      hash.add(Codec::reducer_type::lane_bits);
-      hash.add(Codec::zero_word);
-      if constexpr (requires { typename Codec::reducer_type::stages_after_sum; }) { hash.add(7); }
-    }
-    if constexpr (ways_differ<Codec>) {
-      add_quantizer(hash, typename Codec::quantizer_type{});
-      add_quantizer(hash, typename Codec::mean_quantizer_type{});
-    } else if constexpr (requires { codec.quantizer; }) {
-      add_quantizer(hash, codec.quantizer);
-    } else if constexpr (requires { typename Codec::quantizer_type; }) {
-      add_quantizer(hash, typename Codec::quantizer_type{});
-    }
-    if constexpr (requires { codec.chunker.drawn(std::uint64_t{}); }) {
-      hash.add(codec.chunker.stride);
-      hash.add(codec.chunker.scaled);
-    }
-    if constexpr (selects<Codec>) {
-      hash.add(codec.chunker.bits);
-      hash.add(Codec::chunker_type::by_norm);
-      hash.add(first_tie(1, 0xffffffffu));  // ranks of version 0.1.0 break ties in another way
-      if constexpr (several_bits<Codec>) {
-        hash.add(codec.chunker.weighting);
-        for (int const width : Codec::chunker_type::widths) { hash.add(width); }
-      }
+    add_element<typename Codec::norm_scalar>(hash);
+  }
+  if constexpr (requires { typename Codec::reducer_type; }) {
+    hash.add(Codec::reducer_type::lane_bits);
+    hash.add(Codec::zero_word);
+    if constexpr (requires { typename Codec::reducer_type::stages_after_sum; }) { hash.add(7); }
+  }
+  if constexpr (ways_differ<Codec>) {
+    add_quantizer(hash, typename Codec::quantizer_type{});
+    add_quantizer(hash, typename Codec::mean_quantizer_type{});
+  } else if constexpr (requires { codec.quantizer; }) {
+    add_quantizer(hash, codec.quantizer);
+  } else if constexpr (requires { typename Codec::quantizer_type; }) {
+    add_quantizer(hash, typename Codec::quantizer_type{});
+  }
+  if constexpr (requires { codec.chunker.drawn(std::uint64_t{}); }) {
+    hash.add(codec.chunker.stride);
+    hash.add(codec.chunker.scaled);
+  }
+  if constexpr (selects<Codec>) {
+    hash.add(codec.chunker.bits);
+    hash.add(Codec::chunker_type::by_norm);
+    hash.add(first_tie(1, 0xffffffffu));  // ranks of version 0.1.0 break ties in another way
+    if constexpr (several_bits<Codec>) {
+      hash.add(codec.chunker.weighting);
+      for (int const width : Codec::chunker_type::widths) { hash.add(width); }
     }
   }
 }
@@ -288,10 +278,6 @@ template <transport Transport, class Codec>
 template <class Codec>
 std::uint64_t fingerprint(plan<Codec> const& plan, std::uint64_t seed)
 {
-  static_assert(
-    !on_two_levels<Codec>,
-    "tersum: the ranks of a two_level_codec agree within hosts and between them: give agree_on "
-    "both transports");
   detail::fingerprint_hash hash;
   hash.add(TERSUM_VERSION_MAJOR);
   hash.add(TERSUM_VERSION_MINOR);
@@ -333,24 +319,6 @@ status agree_on(Transport const& over, plan<Codec> const& plan, std::uint64_t se
        outcome.native});
   }
   return outcome;
-}
-
-template <transport Within, transport Between, on_two_levels Codec>
-status agree_on(Within const& within,
-                Between const& between,
-                plan<Codec> const& plan,
-                std::uint64_t seed)
-{
-  status on_host = agree_on(within, plan.scatter(), seed);
-  if (on_host.ok()) { on_host = agree_on(within, plan.gather(), seed); }
-  if (on_host.ok()) { on_host = plan.check(); }
-  // Ranks of a host that has a fault send a number that other hosts do not have, so that these notice.
-  auto const host            = static_cast<std::uint64_t>(plan.hosts().rank) + 1;
-  std::uint64_t const own    = on_host.ok() ? seed : seed + 0x9e3779b97f4a7c15ull * host;
-  status const between_hosts = agree_on(between, plan.between(), own);
-  if (on_host.ok()) { return between_hosts; }
-  detail::refuse(between, on_host);
-  return on_host;
 }
 
 template <transport Transport, class Codec>

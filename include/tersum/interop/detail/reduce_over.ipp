@@ -102,14 +102,7 @@ template <class Executor, reduce_op Op>
 template <class Codec>
 constexpr std::size_t scratch_bytes(plan<Codec> const& plan) noexcept
 {
-  if constexpr (nesting<Codec>) {
-    // The rounds of the factors are those of the inner codec.
-    return detail::maximum(
-      plan.bypass_bytes() + 8 * static_cast<std::size_t>(plan.ranks().size),
-      detail::maximum(scratch_bytes(plan.inner(0)), scratch_bytes(plan.inner(1))));
-  } else if constexpr (on_two_levels<Codec>) {
-    return detail::maximum(scratch_bytes(plan.scatter()), scratch_bytes(plan.between()));
-  } else if constexpr (gathering<Codec> || publishing<Codec>) {
+  if constexpr (gathering<Codec> || publishing<Codec>) {
     return 0;
   } else {
     // Parts that are only moved need no scratch memory: the workspace has room for them.

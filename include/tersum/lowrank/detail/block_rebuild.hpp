@@ -16,38 +16,28 @@
 
 namespace tersum::inline v0::detail {
 
-//! What a kernel writes.
-enum class rebuilds {
-  mean_and_rest,  //!< The mean in place of the gradient, and what it leaves out to the residual.
-  mean,           //!< The mean in place of the gradient.
-  rest            //!< What the rank did not send to the residual. Before the mean.
-};
-
-//! @brief Writes the mean P Q^T in place of the gradient, or what is left of it to the residual. `rebuild_splits` blocks share
-//! 64 rows.
-template <rebuilds What = rebuilds::mean_and_rest, class Codec, class Element, class Context>
+//! @brief Writes the mean P Q^T in place of the gradient, and what it leaves out to the residual. `rebuild_splits` blocks share 64
+//! rows.
+template <class Codec, class Element, class Context>
 TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
-  constexpr int columns      = Codec::rank;
-  int const turn             = turn_of(args);
-  std::uint64_t const number = ctx.block_rank() / rebuild_splits;
-  auto const first           = [](matrix_record const& m) { return m.first_rows; };
-  std::uint64_t const matrix = find_matrix(args, number, first);
-  matrix_record const& m     = args.matrices[matrix];
-  bool const poisoned        = args.poisoned[matrix] != 0;
-  bool const keeps           = !step_is_poisoned(args);
-  if constexpr (What == rebuilds::rest) {
-    if (!keeps) { return; }
-  }
-  bool const sends_rows     = m.sends_rows(turn);
-  float const* const sent   = (What == rebuilds::rest ? args.sent : args.factor[1]) + m.slot[turn];
-  float const* const other  = args.factor[0] + m.slot[1 - turn];
-  int const rank            = static_cast<int>(m.rank);
-  std::uint64_t const begin = (number - first(m)) * 64;
-  float* const left         = static_cast<float*>(ctx.shared());
-  float* const right        = left + columns * product_stride;
-  int const place           = static_cast<int>(ctx.thread_rank()) % 8 * 8;
-  int const group           = static_cast<int>(ctx.thread_rank()) / 8;
+  constexpr int columns        = Codec::rank;
+  int const turn               = turn_of(args);
+  std::uint64_t const number   = ctx.block_rank() / rebuild_splits;
+  auto const first             = [](matrix_record const& m) { return m.first_rows; };
+  std::uint64_t const matrix   = find_matrix(args, number, first);
+  matrix_record const& m       = args.matrices[matrix];
+  bool const poisoned          = args.poisoned[matrix] != 0;
+  bool const keeps             = !step_is_poisoned(args);
+  bool const sends_rows        = m.sends_rows(turn);
+  float const* const sent      = args.factor[1] + m.slot[turn];
+  float const* const other     = args.factor[0] + m.slot[1 - turn];
+  int const rank               = static_cast<int>(m.rank);
+  std::uint64_t const begin    = (number - first(m)) * 64;
+  float* const left            = static_cast<float*>(ctx.shared());
+  float* const right           = left + columns * product_stride;
+  int const place              = static_cast<int>(ctx.thread_rank()) % 8 * 8;
+  int const group              = static_cast<int>(ctx.thread_rank()) / 8;
   std::uint64_t const one_tile = ctx.block_rank() % rebuild_splits * 64;
 
   load_factor<columns>(ctx, sends_rows ? sent : other, m.rows, rank, begin, left);
@@ -75,20 +65,18 @@ TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Eleme
       count[i]                = row < m.rows ? count_of_eight(m.columns, column) : 0;
       TERSUM_UNROLL
       for (int j = 0; j < 8; ++j) {
-        if constexpr (What == rebuilds::rest) { continue; }
         sum[i][j] = poisoned ? Context::from_bits(0x7fc00000u) : Context::add(sum[i][j], 0.0f);
       }
     }
     if constexpr (in_metric<Codec>) {
       // Here, so that no register holds it from tile to tile.
-      auto const scales = load_scales_of<What != rebuilds::rest>(ctx, args, m, turn);
+      auto const scales = load_scales_of(ctx, args, m, turn);
       TERSUM_UNROLL
       for (int i = 0; i < 4; ++i) {
-        leave_scales<What != rebuilds::rest>(
-          ctx, args, scales, keeps, first_of[i], count[i], sum[i]);
+        leave_scales(ctx, args, scales, keeps, first_of[i], count[i], sum[i]);
       }
     }
-    if constexpr (feeds_back<Codec> && What != rebuilds::mean) {
+    if constexpr (feeds_back<Codec>) {
       if (keeps) {
         float rest[4][8];
         TERSUM_UNROLL
@@ -101,10 +89,7 @@ TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Eleme
           }
           TERSUM_UNROLL
           for (int j = 0; j < 8; ++j) {
-            float mean = sum[i][j];
-            if constexpr (What == rebuilds::mean_and_rest) {
-              mean = Context::value(Context::template finite_element<Element>(sum[i][j]));
-            }
+            float const mean = Context::value(Context::template finite_element<Element>(sum[i][j]));
             [[maybe_unused]] float const value = rest[i][j];
             rest[i][j]                         = Context::subtract(value, mean);
             if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
@@ -118,11 +103,9 @@ TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Eleme
         }
       }
     }
-    if constexpr (What != rebuilds::rest) {
-      TERSUM_UNROLL
-      for (int i = 0; i < 4; ++i) {
-        store_values(ctx, args.gradient + first_of[i], count[i], sum[i]);
-      }
+    TERSUM_UNROLL
+    for (int i = 0; i < 4; ++i) {
+      store_values(ctx, args.gradient + first_of[i], count[i], sum[i]);
     }
     ctx.sync_block();
   }

@@ -81,10 +81,9 @@ struct scales_of_matrix {
   float first;  //!< Where nothing is known: what they all become.
 };
 
-//! @brief All threads of the block call it.
-//! @tparam Follow  Whether scales that the library keeps follow the mean. Factors other than that of the turn are orthonormal, so
-//!                 that the squared norm of the mean is that of the factor of the turn.
-template <bool Follow, class Codec, class Element, class Context>
+//! @brief All threads of the block call it. Factors other than that of the turn are orthonormal, so that the squared norm of the mean
+//! is that of the factor of the turn.
+template <class Codec, class Element, class Context>
 [[nodiscard]] TERSUM_BODY scales_of_matrix load_scales_of(Context const& ctx,
                                                           exchange_args<Codec, Element> const& args,
                                                           matrix_record const& m,
@@ -94,7 +93,7 @@ template <bool Follow, class Codec, class Element, class Context>
   scales_of_matrix own{};
   own.least   = least_scale(context_arithmetic<Context>{}, args.codec.metric, largest);
   own.unknown = is_unknown_scale(largest);
-  if constexpr (Follow && keeps_metric<Codec>) {
+  if constexpr (keeps_metric<Codec>) {
     own.steps = static_cast<float>(args.header->step);
     if (own.unknown) {
       std::uint64_t const length = m.length(turn);
@@ -110,9 +109,8 @@ template <bool Follow, class Codec, class Element, class Context>
   return own;
 }
 
-//! @brief Multiplies up to eight values of one row of a matrix by their scales, and with `Follow` and `keeps` keeps what these
-//! become.
-template <bool Follow, class Codec, class Element, class Context>
+//! @brief Multiplies up to eight values of one row of a matrix by their scales, and with `keeps` keeps what these become.
+template <class Codec, class Element, class Context>
 TERSUM_BODY void leave_scales(Context const& ctx,
                               exchange_args<Codec, Element> const& args,
                               scales_of_matrix const& own,
@@ -126,7 +124,7 @@ TERSUM_BODY void leave_scales(Context const& ctx,
   TERSUM_UNROLL
   for (int j = 0; j < 8; ++j) {
     float const scale = raised_scale(scales[j], own.least);
-    if constexpr (Follow && keeps_metric<Codec>) {
+    if constexpr (keeps_metric<Codec>) {
       context_arithmetic<Context> const math{};
       float next = own.first;
       if (!own.unknown) { next = args.codec.metric.update(math, v[j], scale, own.steps); }
@@ -134,7 +132,7 @@ TERSUM_BODY void leave_scales(Context const& ctx,
     }
     v[j] = Context::multiply(v[j], scale);
   }
-  if constexpr (Follow && keeps_metric<Codec>) {
+  if constexpr (keeps_metric<Codec>) {
     if (keeps) { store_values(ctx, args.metric.scales + at, count, scales); }
   }
 }

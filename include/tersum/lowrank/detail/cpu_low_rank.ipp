@@ -249,7 +249,7 @@ TERSUM_LOW_RANK_TEMPLATE
 void TERSUM_LOW_RANK_STAGES::decode() const
 {
   int const now     = turn();
-  float const share = 1.0f / static_cast<float>(args_.summed);
+  float const share = 1.0f / static_cast<float>(args_.world);
   parallel_for(threads_, args_.chunks, [&](std::uint64_t i) {
     if (!receive(args_.matrices[i], now, args_.wire[1], share, args_.factor[1])) {
       args_.poisoned[i] = 1;
@@ -305,7 +305,6 @@ void TERSUM_LOW_RANK_STAGES::reconstruct(matrix_record const& m,
   [[maybe_unused]] float first_scale = 0;
   if constexpr (keeps_metric<codec_type>) { first_scale = keeps ? first_scale_of(m, turn) : 0; }
   alignas(64) float product[block * block];
-  alignas(64) float own[Feedback::enabled ? block * block : 1];
   alignas(64) float whole[Feedback::enabled ? block : 1];
   for (std::uint64_t at = 0; at < m.columns; at += block) {
     int const lanes = static_cast<int>(std::min<std::uint64_t>(block, m.columns - at));
@@ -313,9 +312,6 @@ void TERSUM_LOW_RANK_STAGES::reconstruct(matrix_record const& m,
       std::fill_n(product, rows * block, std::numeric_limits<float>::quiet_NaN());
     } else {
       rebuild(m, turn, args_.factor[1], begin, at, product);
-    }
-    if constexpr (Feedback::enabled) {
-      if (keeps && args_.sent != nullptr) { rebuild(m, turn, args_.sent, begin, at, own); }
     }
     for (int row = 0; row < rows; ++row) {
       std::uint64_t const first = m.offset + (begin + static_cast<unsigned>(row)) * m.columns + at;
@@ -330,12 +326,6 @@ void TERSUM_LOW_RANK_STAGES::reconstruct(matrix_record const& m,
         alignas(64) float units[block];
         std::copy_n(mean, lanes, units);
         multiply_by_scales(set_, units, scales, least, mean, size);
-        if constexpr (Feedback::enabled) {
-          float* const sent = own + row * block;
-          if (keeps && args_.sent != nullptr) {
-            multiply_by_scales(set_, sent, scales, least, sent, size);
-          }
-        }
         if constexpr (keeps_metric<codec_type>) {
           if (keeps) { follow(first, lanes, units, least, first_scale); }
         }
@@ -343,10 +333,10 @@ void TERSUM_LOW_RANK_STAGES::reconstruct(matrix_record const& m,
       for (int i = 0; i < lanes; ++i) { to[i] = finite_from_float<Element>(mean[i]); }
       if constexpr (Feedback::enabled) {
         if (!keeps) { continue; }
-        if (args_.sent == nullptr && !std::is_same_v<Element, float>) {
+        if constexpr (!std::is_same_v<Element, float>) {
           for (int i = 0; i < lanes; ++i) { mean[i] = to_float(to[i]); }
         }
-        keep(first, lanes, whole, args_.sent == nullptr ? mean : own + row * block);
+        keep(first, lanes, whole, mean);
       }
     }
   }

@@ -53,10 +53,7 @@ class factor_counts : public plan_counts<Codec> {
         this->fingerprint_ = mix(this->fingerprint_, value);
       }
     });
-    this->fingerprint_ = mix(this->fingerprint_, paired ? 2 : 1);
-    this->fingerprint_ = mix(this->fingerprint_, feeds_back<Codec> ? 1 : 0);
-    if constexpr (in_metric<Codec>) { this->fingerprint_ = mix(this->fingerprint_, 2); }
-    if constexpr (weighs_kept<Codec>) { this->fingerprint_ = mix(this->fingerprint_, 3); }
+    this->fingerprint_ = mix(this->fingerprint_, static_cast<std::uint64_t>(Codec::schedule));
     for_each_record([this](tensor_record const& record) {
       ++this->tensors_;
       this->bypassed_ += record.chunks == 0 ? record.size : 0;

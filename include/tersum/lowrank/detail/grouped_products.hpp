@@ -8,8 +8,7 @@
 #pragma once
 
 #include <tersum/config.hpp>
-#include <tersum/lowrank/detail/low_rank_args.hpp>
-#include <tersum/lowrank/detail/low_rank_launches.hpp>
+#include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/status.hpp>
 
 #include <cstddef>

@@ -7,7 +7,8 @@
 #pragma once
 
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/lowrank/low_rank_codec.hpp>
+#include <tersum/lowrank/low_rank.hpp>
+#include <tersum/lowrank/matrix_record.hpp>
 #include <tersum/plan.hpp>
 
 #include <cstddef>
@@ -62,27 +63,13 @@ struct exchange_args<low_rank_codec<LowRank, Wire, Schedule, Feedback, Metric>, 
   std::uint64_t row_blocks;
   int world;
   float largest;  // of what feedback sends as a 16-bit factor: see largest_summand
-  int summed;     // how many ranks' factors were added in what arrives: 1 if it is a mean
   Feedback feedback;
   std::conditional_t<Feedback::enabled && has_kept_weight<Feedback>, weighed_args, nothing>
     bypassed;
   // Without a metric these two lie where nothing else does.
   std::conditional_t<Metric::scaled, diagonal_args, nothing> metric;
   std::conditional_t<Metric::scaled, metric_of_codec<Metric>, nothing> codec;
-  float const* sent;  // what this rank sent of the last factor, or null
 };
-
-//! Codes of `quantized_low_rank_codec` carry floats.
-template <class Codec>
-inline constexpr bool may_send_codes =
-  feeds_back<Codec>&& std::is_same_v<typename Codec::wire_element, float>;
-
-//! Whether feedback subtracts what a rank's codes decode to, not the mean.
-template <class Codec>
-[[nodiscard]] constexpr bool sends_codes(plan<Codec> const& plan) noexcept
-{
-  return feeds_back<Codec> && plan.codec().sent_at != 0;
-}
 
 template <class Codec, class Element>
 requires is_low_rank<Codec>
@@ -115,12 +102,10 @@ requires is_low_rank<Codec>
     .world      = plan.ranks().size,
     .largest    = feeds_back<Codec> ? largest_summand<wire>(plan.ranks().size)
                                     : std::numeric_limits<float>::infinity(),
-    .summed     = plan.codec().averaged ? 1 : plan.ranks().size,
     .feedback   = plan.codec().feedback,
     .bypassed   = {},
     .metric     = {},
-    .codec      = {},
-    .sent       = sends_codes(plan) ? place_in<float>(workspace, plan.codec().sent_at) : nullptr};
+    .codec      = {}};
   if constexpr (weighs_kept<Codec>) {
     args.bypassed.gain = place_in<float>(state, plan.gain_offset());
   }

@@ -88,20 +88,15 @@ struct receive_all : kernel_of_threads<product_threads, &cuda_tuning::small_bloc
 };
 
 //! `rebuild_splits` blocks for 64 rows of a matrix.
-template <rebuilds What>
-struct kernel_of_rebuild : kernel_of_threads<product_threads, &cuda_tuning::rebuild_blocks> {
+struct rebuild_all : kernel_of_threads<product_threads, &cuda_tuning::rebuild_blocks> {
   //! Scales that follow the mean would spill in as few registers as others have.
   template <class Codec, tuning Tuning = tuning{}>
-  static constexpr int blocks = minimum(
-    Tuning.cuda.rebuild_blocks, What == rebuilds::mean_and_rest && keeps_metric<Codec> ? 3 : 64);
+  static constexpr int blocks = minimum(Tuning.cuda.rebuild_blocks, keeps_metric<Codec> ? 3 : 64);
   template <class Codec>
   static constexpr int shared = 2 * Codec::rank* product_stride* static_cast<int>(sizeof(float));
 
-  TERSUM_RUNS(rebuild_matrices<What>(ctx, args))
+  TERSUM_RUNS(rebuild_matrices(ctx, args))
 };
-struct rebuild_all : kernel_of_rebuild<rebuilds::mean_and_rest> {};
-struct rebuild_mean : kernel_of_rebuild<rebuilds::mean> {};
-struct rebuild_rest : kernel_of_rebuild<rebuilds::rest> {};
 
 //! One block a matrix.
 struct keep_all_warm : kernel_of_threads<factor_threads, &cuda_tuning::small_blocks> {
@@ -189,17 +184,7 @@ template <class Codec, class Launch>
   // All kernels that may find a value that is not finite come before the one that writes residuals.
   if (status const s = launch(receive_all{}, blocks_of_turn(plan)); !s.ok()) { return s; }
   std::uint64_t const blocks = plan.row_blocks() * rebuild_splits;
-  status result{};
-  if constexpr (may_send_codes<Codec>) {
-    if (sends_codes(plan)) {
-      result = launch(rebuild_rest{}, blocks);
-      if (result.ok()) { result = launch(rebuild_mean{}, blocks); }
-    } else {
-      result = launch(rebuild_all{}, blocks);
-    }
-  } else {
-    result = launch(rebuild_all{}, blocks);
-  }
+  status const result        = launch(rebuild_all{}, blocks);
   return result.ok() ? launch(keep_all_warm{}, plan.chunks()) : result;
 }
 

@@ -50,9 +50,9 @@ struct codebook_words {
   }
 };
 
-//! @brief Whether kernels look up what a quantizer does.
+//! @brief Whether kernels look up what a quantizer does, in `codebook_words`.
 template <class Quantizer>
-inline constexpr bool has_tables_of = table_codebook<Quantizer> || group_quantizer<Quantizer>;
+inline constexpr bool has_tables_of = table_codebook<Quantizer>;
 
 //! @brief Whether all lanes of a warp encode and decode codes of the same width, so that they can look up together. Warps
 //! without work have returned before: see `all_idle`.

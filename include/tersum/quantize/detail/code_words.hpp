@@ -14,15 +14,14 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief Words of the scales of a chunk's groups. The four groups that begin at the same place of the chunk's quarters
+//! @brief Words of the numbers of a chunk's blocks, such as scales. The four blocks that begin at the same place of the chunk's quarters
 //! share a word, or two.
 template <class Quantizer>
 [[nodiscard]] TERSUM_HOST_DEVICE constexpr int scale_words(int chunk_size) noexcept
 {
-  if constexpr (group_quantizer<Quantizer>) {
-    return chunk_size / (4 * Quantizer::block) * (Quantizer::scale::bits / 8);
+  if constexpr (block_quantizer<Quantizer>) {
+    return chunk_size / (4 * Quantizer::block) * (Quantizer::block_bits / 8);
   }
-  if constexpr (affine_quantizer<Quantizer>) { return chunk_size / Quantizer::block; }
   return 0;
 }
 

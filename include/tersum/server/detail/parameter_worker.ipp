@@ -133,8 +133,6 @@ void parameter_worker<Up, Down, Transport>::take_back(piece_state& piece) const
 {
   piece.outcome = {};
   if constexpr (adds_kept<Up>) {
-    static_assert(!detail::keeps_blocks<Up>,
-                  "tersum: a parameter_worker keeps what pushes lost in float or bfloat16");
     if (!piece.back) { return; }
     piece.lost.resize(piece.gradient.size());
     auto const codes = std::span<std::byte const>{piece.push}.subspan(sizeof(message_header));

@@ -41,51 +41,6 @@ template <class Executor, class Round, class Ranks>
   }
 }
 
-//! @brief The exchange among ranks that have factors as `Codec::factors_type` makes them: P and Q are exchanges
-//! themselves.
-template <class Executor, class Ranks>
-[[nodiscard]] status loopback_factors(Executor const& exec,
-                                      Ranks const& ranks,
-                                      reduction_order order)
-{
-  using rank_type = std::remove_cvref_t<decltype(ranks[0])>;
-  using codec     = typename rank_type::codec_type;
-  using element   = typename rank_type::element_type;
-  using factors   = typename codec::factors_type;
-  using inner     = loopback_rank<typename codec::inner_type, float>;
-
-  auto const of_factors = [](auto const& r) {
-    return loopback_rank<factors, element>{r.plan.factors(),
-                                           r.gradient,
-                                           r.plan.factors_state(r.state),
-                                           r.plan.factors_workspace(r.workspace)};
-  };
-  loopback_view<Ranks, decltype(of_factors)> const outer{ranks, of_factors};
-  auto const exchange = [&](auto round, int turn) {
-    auto const view = [&](auto const& r) {
-      auto const factor = wire_of(round, r.plan.factors(), r.plan.factors_workspace(r.workspace));
-      return inner{r.plan.inner(turn),
-                   {factor.data, factor.count},
-                   r.plan.inner_state(r.state, turn),
-                   r.plan.inner_workspace(r.workspace, turn)};
-    };
-    loopback_view<Ranks, decltype(view)> const inners{ranks, view};
-    if (inners[0].gradient.empty()) { return status{}; }  // no round, as everywhere
-    return loopback_exchange(exec, inners, order);
-  };
-  return walk(typename factors::stages{}, [&]<class Entry>(Entry entry) -> status {
-    if constexpr (std::is_same_v<Entry, rounds::agree>) {
-      return exchange(entry, 0);
-    } else if constexpr (std::is_same_v<Entry, rounds::reduce_payload>) {
-      return exchange(entry, 1);
-    } else if constexpr (is_round<Entry>) {
-      return loopback_round(exec, entry, outer, order);
-    } else {
-      return loopback_stage(exec, entry, outer);
-    }
-  });
-}
-
 //! @brief An exchange of shards among all ranks.
 template <class Executor, class Ranks>
 [[nodiscard]] status loopback_shards(Executor const& exec, Ranks const& ranks)
@@ -151,73 +106,6 @@ template <class Executor, class Ranks>
   });
 }
 
-//! @brief Some of the ranks, evenly spaced, as view(rank) shows them.
-template <class Ranks, class View>
-struct loopback_part {
-  Ranks const& ranks;
-  std::size_t first, step, count;
-  View view;
-
-  [[nodiscard]] std::size_t size() const { return count; }
-  [[nodiscard]] auto operator[](std::size_t i) const { return view(ranks[first + i * step]); }
-};
-
-//! @brief The three exchanges of ranks on hosts.
-template <class Executor, class Ranks>
-[[nodiscard]] status loopback_levels(Executor const& exec,
-                                     Ranks const& ranks,
-                                     reduction_order order)
-{
-  using rank_type = std::remove_cvref_t<decltype(ranks[0])>;
-  using codec     = typename rank_type::codec_type;
-  using element   = typename rank_type::element_type;
-  using shards    = loopback_shard<typename codec::scatter_type, element, float>;
-  using means     = loopback_rank<typename codec::between_type, float>;
-  using values    = loopback_values<typename codec::gather_type, float, element>;
-
-  auto const per_host = static_cast<std::size_t>(ranks[0].plan.within().size);
-  auto const hosts    = ranks.size() / per_host;
-  // Calls exchange(part) for the ranks of each host.
-  auto const on_each_host = [&](auto const& view, auto const& exchange) {
-    for (std::size_t host = 0; host < hosts; ++host) {
-      loopback_part<Ranks, std::remove_cvref_t<decltype(view)>> const part{
-        ranks, host * per_host, 1, per_host, view};
-      if (status const s = exchange(part); !s.ok()) { return s; }
-    }
-    return status{};
-  };
-  auto const of_scatter = [](auto const& r) {
-    return shards{r.plan.scatter(),
-                  r.gradient,
-                  r.plan.shard(r.workspace),
-                  r.plan.scatter_state(r.state),
-                  r.plan.inner_workspace(r.workspace)};
-  };
-  auto const of_means = [](auto const& r) {
-    return means{r.plan.between(),
-                 r.plan.shard(r.workspace),
-                 r.plan.between_state(r.state),
-                 r.plan.inner_workspace(r.workspace)};
-  };
-  auto const of_gather = [](auto const& r) {
-    return values{r.plan.gather(),
-                  r.plan.shard(r.workspace),
-                  r.gradient,
-                  r.plan.gather_state(r.state),
-                  r.plan.inner_workspace(r.workspace)};
-  };
-  if (status const s =
-        on_each_host(of_scatter, [&](auto const& part) { return loopback_shards(exec, part); });
-      !s.ok()) {
-    return s;
-  }
-  for (std::size_t number = 0; number < per_host; ++number) {
-    loopback_part<Ranks, decltype(of_means)> const part{ranks, number, per_host, hosts, of_means};
-    if (status const s = loopback_exchange(exec, part, order); !s.ok()) { return s; }
-  }
-  return on_each_host(of_gather, [&](auto const& part) { return loopback_published(exec, part); });
-}
-
 template <class Executor, class Ranks>
 status loopback_exchange(Executor const& exec, Ranks const& ranks, reduction_order order)
 {
@@ -228,20 +116,14 @@ status loopback_exchange(Executor const& exec, Ranks const& ranks, reduction_ord
       !s.ok()) {
     return s;
   }
-  if constexpr (on_two_levels<codec>) {
-    return loopback_levels(exec, ranks, order);
-  } else if constexpr (nesting<codec>) {
-    return loopback_factors(exec, ranks, order);
-  } else {
-    if (status const s = exec.check(); !s.ok()) { return s; }
-    return walk(typename codec::stages{}, [&]<class Entry>(Entry entry) -> status {
-      if constexpr (is_round<Entry>) {
-        return loopback_round(exec, entry, ranks, order);
-      } else {
-        return loopback_stage(exec, entry, ranks);
-      }
-    });
-  }
+  if (status const s = exec.check(); !s.ok()) { return s; }
+  return walk(typename codec::stages{}, [&]<class Entry>(Entry entry) -> status {
+    if constexpr (is_round<Entry>) {
+      return loopback_round(exec, entry, ranks, order);
+    } else {
+      return loopback_stage(exec, entry, ranks);
+    }
+  });
 }
 
 //! Whether the ranks' plans are of these ranks.

@@ -165,18 +165,6 @@ template <class Codec, chunk_pointer From>
   TERSUM_DISPATCH(set, Codec::chunk_size >= 256, largest_magnitude<Codec>(sign_key, chunk, from));
 }
 
-inline void full_pass(instruction_set set,
-                      float* data,
-                      std::uint64_t begin,
-                      std::uint64_t end,
-                      int first,
-                      int levels,
-                      std::uint64_t share,
-                      std::uint64_t shares)
-{
-  TERSUM_DISPATCH(set, true, full_pass(data, begin, end, first, levels, share, shares));
-}
-
 inline void fused_add(
   instruction_set set, float factor, float const* a, float const* b, int count, float* to)
 {
@@ -208,15 +196,10 @@ template <class Element>
   TERSUM_DISPATCH(set, true, list_reaching(from, begin, end, least, to));
 }
 
-template <class Element, class To>
-void convert_sendable(instruction_set set,
-                      Element const* gradient,
-                      float const* from,
-                      float largest,
-                      To* to,
-                      std::size_t count)
+template <class To>
+void convert_sendable(instruction_set set, float const* from, To* to, std::size_t count)
 {
-  TERSUM_DISPATCH(set, true, convert_sendable(gradient, from, largest, to, count));
+  TERSUM_DISPATCH(set, true, convert_sendable(from, to, count));
 }
 
 template <class Residual>
@@ -226,16 +209,15 @@ void keep_values(
   TERSUM_DISPATCH(set, true, keep_values(from, draw, residual, count));
 }
 
-template <class Element, class Sent, class Residual>
+template <class Sent, class Residual>
 void keep_finite_residual(instruction_set set,
-                          Element const* gradient,
                           float const* whole,
                           Sent const* sent,
                           std::uint32_t draw,
                           Residual* residual,
                           std::size_t count)
 {
-  TERSUM_DISPATCH(set, true, keep_finite_residual(gradient, whole, sent, draw, residual, count));
+  TERSUM_DISPATCH(set, true, keep_finite_residual(whole, sent, draw, residual, count));
 }
 
 template <class From, class To>
@@ -281,13 +263,6 @@ template <chunk_pointer To>
 void store_whole(instruction_set set, float const* values, To to, int count)
 {
   TERSUM_DISPATCH(set, true, store_whole(values, to, count));
-}
-
-template <int Size>
-void flip_signs(
-  instruction_set set, std::uint64_t chunk, std::uint64_t sign_key, float const* from, float* to)
-{
-  TERSUM_DISPATCH(set, true, flip_signs<Size>(chunk, sign_key, from, to));
 }
 
 template <int Size, bool Rotate = true, chunk_pointer From>

@@ -13,7 +13,6 @@
 #include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
-#include <tersum/feedback/detail/byte_block.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
 
 #include <algorithm>
@@ -44,10 +43,6 @@ class cpu_casts : cpu_metric_chunks<Codec, Element> {
   // keep(values, draw of the first) changes what feedback keeps of a chunk.
   template <class Keep>
   void keep_chunk_of(std::uint64_t chunk, Keep const& keep) const;
-
-  // What a rank sends of a chunk: within what the sum of all ranks can hold.
-  template <class WireElement>
-  void send_bounded(std::uint64_t chunk, float const* whole, WireElement* to) const;
 
   // What a chunk of a cast leaves for the next step: all of it where nothing was sent.
   template <class WireElement>
@@ -80,7 +75,7 @@ void cpu_casts<Codec, Element>::encode() const
         if constexpr (in_metric<Codec>) {
           send_quotients(chunk, whole, stays ? nullptr : to);
         } else if constexpr (feeds_back<Codec>) {
-          if (!stays) { send_bounded(chunk, whole, to); }
+          if (!stays) { convert_sendable(set_, whole, to, size); }
           keep_residual(chunk, whole, stays ? nullptr : to);
         } else {
           static_cast<void>(convert_values(set_, whole, to, 1.0f, size));
@@ -95,41 +90,22 @@ void cpu_casts<Codec, Element>::encode() const
 
 template <class Codec, class Element>
 template <class WireElement>
-void cpu_casts<Codec, Element>::send_bounded(std::uint64_t chunk,
-                                             float const* whole,
-                                             WireElement* to) const
-{
-  chunk_entry const entry   = args_.table[chunk];
-  Element const* const from = args_.gradient + entry.offset;
-  float const largest       = args_.parts.largest;
-  if (entry.length == static_cast<std::uint32_t>(size)) {
-    convert_sendable(set_, from, whole, largest, to, size);
-  } else {
-    Element padded[extent(size)]{};
-    std::copy_n(from, entry.length, padded);
-    convert_sendable(set_, +padded, whole, largest, to, size);
-  }
-}
-
-template <class Codec, class Element>
-template <class WireElement>
 void cpu_casts<Codec, Element>::keep_residual(std::uint64_t chunk,
                                               float const* whole,
                                               WireElement const* sent) const
 {
   if (step_is_poisoned(args_)) { return; }
   std::uint32_t const length = args_.table[chunk].length;
-  Element const* const from  = args_.gradient + args_.table[chunk].offset;
   keep_chunk_of(chunk, [&]<class Kept>(Kept* to, std::uint32_t draw) {
     if constexpr (has_adds_lost<typename Codec::feedback_type>) {
-      keep_finite_residual(set_, from, whole, sent, draw, to, length);
+      keep_finite_residual(set_, whole, sent, draw, to, length);
     } else {
       float const weight = weight_of_kept(args_);
       for (std::uint32_t i = 0; i < length; ++i, draw += draw_stride) {
         float const lost = sent == nullptr ? whole[i] : whole[i] - to_float(sent[i]);
         float const kept = weighed<Codec>(host_group{}, weight, to_float(to[i]));
         float const rest = args_.codec.feedback.after(host_group{}, whole[i], lost, kept);
-        if (is_sendable<WireElement>(to_float(from[i])) && is_finite(rest)) {
+        if (is_sendable<WireElement>(whole[i]) && is_finite(rest)) {
           to[i] = kept_value<Kept>(rest, draw);
         }
       }
@@ -143,14 +119,7 @@ void cpu_casts<Codec, Element>::keep_chunk_of(std::uint64_t chunk, Keep const& k
 {
   auto* const residual     = base::kept_place(chunk);
   std::uint32_t const draw = draw_of_kept(args_, chunk, args_.rank);
-  if constexpr (keeps_blocks<Codec>) {
-    alignas(64) float now[extent(size)];
-    keep(base::as_values(residual, now), draw);
-    std::fill(now + args_.table[chunk].length, now + size, 0.0f);
-    keep_chunk(host_group{}, now, draw, *residual);
-  } else {
-    keep(residual, draw);
-  }
+  keep(residual, draw);
 }
 
 template <class Codec, class Element>
@@ -164,25 +133,20 @@ void cpu_casts<Codec, Element>::send_quotients(std::uint64_t chunk,
   if constexpr (!feeds_back<Codec>) {
     static_cast<void>(convert_values(set_, quotients, to, 1.0f, size));
   } else {
-    if (to != nullptr) {
-      convert_sendable(set_, +quotients, quotients, args_.parts.largest, to, size);
-    }
+    if (to != nullptr) { convert_sendable(set_, quotients, to, size); }
     if (step_is_poisoned(args_)) { return; }
     std::uint32_t const length = args_.table[chunk].length;
     alignas(64) float own[extent(size)];
     if (to != nullptr) {
       static_cast<void>(convert_values(set_, to, own, 1.0f, length));
-    } else {
-      std::fill_n(own, length, 0.0f);
+      this->to_own_units(chunk, own);
     }
-    this->to_own_units(chunk, own);
     float const weight = weight_of_kept(args_);
     keep_chunk_of(chunk, [&]<class Kept>(Kept* residual, std::uint32_t draw) {
       for (std::uint32_t i = 0; i < length; ++i, draw += draw_stride) {
-        float const rest_of = host_group::subtract(whole[i], own[i]);
-        float const lost    = to == nullptr ? host_group::add(rest_of, 0.0f) : rest_of;
-        float const kept    = weighed<Codec>(host_group{}, weight, to_float(residual[i]));
-        float const rest    = args_.codec.feedback.after(host_group{}, whole[i], lost, kept);
+        float const lost = to == nullptr ? whole[i] : host_group::subtract(whole[i], own[i]);
+        float const kept = weighed<Codec>(host_group{}, weight, to_float(residual[i]));
+        float const rest = args_.codec.feedback.after(host_group{}, whole[i], lost, kept);
         if (is_sendable<WireElement>(quotients[i]) && is_kept<Codec>(rest)) {
           residual[i] = kept_value<Kept>(rest, draw);
         }

@@ -27,9 +27,8 @@ namespace tersum::inline v0::detail {
 //! times the decoded codes to values, or overwrites the values if they are `fresh`. Products are added with one rounding.
 template <class Quantizer, int Size>
 struct chunk_codes {
-  static_assert(
-    codebook<Quantizer>,
-    "tersum: include tersum/baseline/group_absmax.hpp, which has the kernels of quantizers of groups");
+  static_assert(codebook<Quantizer>,
+                "tersum: include the header of the quantizer, which has its kernels");
 };
 
 //! @brief Whether a codebook has, beside its plain form or in its place, one that vectors compute.

@@ -82,26 +82,12 @@ class cpu_chunks {
   }
 
   // Room for what was kept where it cannot be used in place.
-  static constexpr int kept_room = weighs_kept<Codec> || keeps_blocks<Codec> ? size : 1;
+  static constexpr int kept_room = weighs_kept<Codec> ? size : 1;
 
   // Where the rank keeps what a chunk lost.
   [[nodiscard]] residual_element<Codec>* kept_place(std::uint64_t chunk) const
   {
-    if constexpr (keeps_blocks<Codec>) { return args_.residual + chunk; }
     return args_.residual + args_.table[chunk].offset;
-  }
-
-  // What was kept as an array of numbers: itself, or in `now`.
-  template <class Kept, std::size_t Size>
-  [[nodiscard]] static auto as_values(Kept* kept, float (&now)[Size])
-  {
-    if constexpr (keeps_blocks<Codec>) {
-      kept_of_chunk(host_group{}, *kept, now);
-      return static_cast<float*>(now);
-    } else {
-      static_cast<void>(now);
-      return kept;
-    }
   }
 
   // What was kept with the weight of this step: itself, or in `now`.
@@ -111,13 +97,13 @@ class cpu_chunks {
                                  float (&now)[Size]) const
   {
     if constexpr (weighs_kept<Codec>) {
-      auto const count         = static_cast<std::size_t>(length);
-      auto const* const values = as_values(kept, now);
-      static_cast<void>(convert_values(set_, values, now, weight_of_kept(args_), count));
+      auto const count = static_cast<std::size_t>(length);
+      static_cast<void>(convert_values(set_, kept, now, weight_of_kept(args_), count));
       return static_cast<float const*>(now);
     } else {
       static_cast<void>(length);
-      return as_values(kept, now);
+      static_cast<void>(now);
+      return kept;
     }
   }
 
@@ -181,9 +167,7 @@ void cpu_chunks<Codec, Element>::with_chunk(std::uint64_t chunk, Body const& bod
     if constexpr (feeds_back<Codec>) {
       alignas(64) float now[extent(kept_room)];
       auto const* const kept = with_weight(kept_place(chunk), length, now);
-      if constexpr (keeps_sent<Codec>) {
-        for (int i = 0; i < length; ++i) { copy[i] = to_float(whole[i]); }
-      } else if constexpr (has_adds_lost<typename Codec::feedback_type>) {
+      if constexpr (has_adds_lost<typename Codec::feedback_type>) {
         add_residual(set_, whole, kept, copy, entry.length);
       } else {
         for (int i = 0; i < length; ++i) {

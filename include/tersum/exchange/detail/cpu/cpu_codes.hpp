@@ -61,9 +61,7 @@ void cpu_codes<Codec, Element>::encode() const
       alignas(64) float own[feeds_back<Codec> ? size : 1];
       if (!stays) {
         auto const source = [&] {
-          if constexpr (keeps_blocks<Codec>) {
-            return chunk_source<Element>{args_.gradient + args_.table[chunk].offset, from};
-          } else if constexpr (feeds_back<Codec>) {
+          if constexpr (feeds_back<Codec>) {
             std::uint64_t const first = args_.table[chunk].offset;
             return chunk_source<Element, residual_element<Codec>>{args_.gradient + first,
                                                                   args_.residual + first};
@@ -95,14 +93,11 @@ void cpu_codes<Codec, Element>::encode() const
       if constexpr (feeds_back<Codec>) {
         if (step_is_poisoned(args_)) { return; }
         chunk_entry const entry = args_.table[chunk];
-        auto* const place_kept  = this->kept_place(chunk);
+        auto* const residual    = this->kept_place(chunk);
         int const length        = static_cast<int>(entry.length);
         float const own_step    = -(step.decode * static_cast<float>(args_.world));
         std::uint32_t draw      = draw_of_kept(args_, chunk, args_.rank);
-        alignas(64) float now[keeps_blocks<Codec> ? size : 1];
-        auto* const residual = base::as_values(place_kept, now);
-        using residual_type  = std::remove_pointer_t<decltype(base::as_values(place_kept, now))>;
-        [[maybe_unused]] std::uint32_t const first_draw = draw;
+        using residual_type     = residual_element<Codec>;
         if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
           float const weight = weight_of_kept(args_);
           for (int i = 0; i < length; ++i, draw += draw_stride) {
@@ -118,10 +113,6 @@ void cpu_codes<Codec, Element>::encode() const
           keep_values(set_, own, draw, residual, entry.length);
         } else {
           fused_add(set_, own_step, own, from, length, residual);
-        }
-        if constexpr (keeps_blocks<Codec>) {
-          std::fill(now + length, now + size, 0.0f);
-          keep_chunk(host_group{}, now, first_draw, *place_kept);
         }
       }
     });

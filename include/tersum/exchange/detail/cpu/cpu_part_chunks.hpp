@@ -61,22 +61,11 @@ class cpu_part_chunks : public cpu_metric_chunks<Codec, Element> {
   {
     [[maybe_unused]] float const weight = weight_of_kept(args_);
     std::uint32_t draw                  = draw_of_kept(args_, chunk, args_.rank);
-    auto const keep                     = [&]<class Kept>(Kept* to) {
-      for (std::uint32_t i = 0; i < count; ++i, draw += draw_stride) {
-        float const kept = weighed<Codec>(host_group{}, weight, to_float(to[i]));
-        float const lost = host_group::subtract(values[i], own[i]);
-        float const next = args_.codec.feedback.after(host_group{}, values[i], lost, kept);
-        to[i]            = kept_value<Kept>(next, draw);
-      }
-    };
-    if constexpr (keeps_blocks<Codec>) {
-      std::uint32_t const first = draw;
-      alignas(64) float now[size];
-      keep(base::as_values(residual, now));
-      std::fill(now + count, now + size, 0.0f);
-      keep_chunk(host_group{}, now, first, *residual);
-    } else {
-      keep(residual);
+    for (std::uint32_t i = 0; i < count; ++i, draw += draw_stride) {
+      float const kept = weighed<Codec>(host_group{}, weight, to_float(residual[i]));
+      float const lost = host_group::subtract(values[i], own[i]);
+      float const next = args_.codec.feedback.after(host_group{}, values[i], lost, kept);
+      residual[i]      = kept_value<residual_element<Codec>>(next, draw);
     }
   }
 

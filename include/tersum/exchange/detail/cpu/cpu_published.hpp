@@ -57,8 +57,6 @@ class cpu_published : cpu_part_chunks<Codec, Element> {
   {
     if constexpr (!feeds_back<Codec>) {
       return nullptr;
-    } else if constexpr (keeps_blocks<Codec>) {
-      return args_.residual + place.index;
     } else {
       return args_.residual + (entry.offset - args_.parts.begin);
     }
@@ -82,14 +80,12 @@ void cpu_published<Codec, Element>::load_published(
 {
   std::uint64_t const first           = entry.offset - args_.parts.begin;
   [[maybe_unused]] float const weight = weight_of_kept(args_);
-  alignas(64) float now[extent(base::kept_room)];
-  [[maybe_unused]] auto const* const before = base::as_values(kept, now);
   for (std::uint32_t i = 0; i < entry.length; ++i) {
     float const value = to_float(args_.gradient[first + i]);
     if constexpr (codes_differences<Codec>) {
       values[i] = host_group::subtract(value, args_.parts.held[first + i]);
     } else if constexpr (feeds_back<Codec>) {
-      float const weighed_one = weighed<Codec>(host_group{}, weight, to_float(before[i]));
+      float const weighed_one = weighed<Codec>(host_group{}, weight, to_float(kept[i]));
       values[i]               = args_.codec.feedback.before(host_group{}, value, weighed_one);
     } else {
       values[i] = value;

@@ -31,7 +31,7 @@
 namespace tersum::inline v0::detail {
 
 //! @brief The stages on `threads` threads with one instruction set, each in the file of what it works on. Factors have stages of
-//! their own: `lowrank/detail/cpu_low_rank.hpp`.
+//! their own, which their codec brings along: `lowrank/detail/cpu_low_rank.hpp`.
 template <class Codec, class Element>
 class cpu_stages {
  public:

@@ -58,7 +58,7 @@ class cpu_two_shot : cpu_part_chunks<Codec, Element> {
   //! Where an owner keeps what its chunk of this number lost.
   [[nodiscard]] residual_element<Codec>* owner_place(std::uint64_t index) const
   {
-    return args_.parts.owner_residual + index * (keeps_blocks<Codec> ? 1 : size);
+    return args_.parts.owner_residual + index * size;
   }
 
   //! Adds up what all ranks sent of an owned chunk, and what the owner kept of it.
@@ -135,9 +135,7 @@ void cpu_two_shot<Codec, Element>::decode() const
   if constexpr ((feeds_back<Codec> || owner_feeds_back<Codec>)&&!publishing<Codec>) {
     if (!step_is_poisoned(args_)) {
       if constexpr (feeds_back<Codec>) { keep_residual(make_part_map(args_)); }
-      if constexpr (owner_feeds_back<Codec> || owner_sends<Codec>) {
-        keep_owner_residual(make_part_map(args_));
-      }
+      if constexpr (owner_feeds_back<Codec>) { keep_owner_residual(make_part_map(args_)); }
     }
   }
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
@@ -197,35 +195,23 @@ void cpu_two_shot<Codec, Element>::keep_owner_residual(map_type const& map) cons
     alignas(64) float rows[size];
     add_ranks(map, place, rows);
     add_estimate(mean, place_of_mean(mean, place), own, -static_cast<float>(args_.world), rows);
-    if constexpr (owner_feeds_back<Codec>) {
-      std::uint64_t const chunk = chunk_of(map, place);
-      auto* const residual      = owner_place(index);
-      auto const keep           = [&](float* kept) {
-        from_rows(chunk, rows, kept);
-        if constexpr (in_metric<Codec>) {
-          chunk_entry const entry = args_.table[chunk];
-          to_own_units(chunk, kept);
-          std::fill(kept + entry.length, kept + size, 0.0f);
-        }
-      };
-      if constexpr (std::is_same_v<residual_element<Codec>, float>) {
-        keep(residual);
-      } else {
-        alignas(64) float lost[size];
-        keep(lost);
-        std::uint32_t const draw = draw_of_kept(args_, chunk, second_rank);
-        if constexpr (keeps_blocks<Codec>) {
-          keep_chunk(host_group{}, lost, draw, *residual);
-        } else {
-          keep_values(set_, lost, draw, residual, size);
-        }
+    std::uint64_t const chunk = chunk_of(map, place);
+    auto* const residual      = owner_place(index);
+    auto const keep           = [&](float* kept) {
+      from_rows(chunk, rows, kept);
+      if constexpr (in_metric<Codec>) {
+        chunk_entry const entry = args_.table[chunk];
+        to_own_units(chunk, kept);
+        std::fill(kept + entry.length, kept + size, 0.0f);
       }
+    };
+    if constexpr (std::is_same_v<residual_element<Codec>, float>) {
+      keep(residual);
     } else {
       alignas(64) float lost[size];
-      from_rows(chunk_of(map, place), rows, +lost);
-      chunk_entry const entry = args_.table[chunk_of(map, place)];
-      float* const sent       = args_.residual + entry.offset;
-      for (std::uint32_t i = 0; i < entry.length; ++i) { sent[i] = sent[i] - lost[i]; }
+      keep(lost);
+      std::uint32_t const draw = draw_of_kept(args_, chunk, second_rank);
+      keep_values(set_, lost, draw, residual, size);
     }
   });
 }

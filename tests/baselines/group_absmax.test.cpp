@@ -1,0 +1,542 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Levels, scales and rounding of blocks against their formulas in double; what a two-shot codec puts on the wire with them.
+
+#include "support/coded_chunk.hpp"
+#include "support/loopback_run.hpp"
+#include "support/sanitized.hpp"
+
+#include <tersum/execute/cpu_executor.hpp>
+#include <tersum/presets.hpp>
+#include <tersum/rotate/no_rotation.hpp>
+#include <tersum_baselines/float_levels.hpp>
+#include <tersum_baselines/group_absmax.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <vector>
+
+using namespace tersum;
+
+namespace {
+
+template <class Quantizer>
+double level(int i)
+{
+  return static_cast<double>(Quantizer::level[static_cast<std::size_t>(i)]);
+}
+
+// Levels of a caller, each at a distance of its own: the squares of equal distances.
+struct square_levels {
+  static constexpr bool uniform = false;
+
+  [[nodiscard]] static constexpr float level(int i, int last) noexcept
+  {
+    float const place = static_cast<float>(i) / static_cast<float>(last);
+    return place * place;
+  }
+};
+
+using linear  = group_absmax<4, 16>;
+using squares = group_absmax<4, 16, square_levels, bfloat16_scale>;
+using wide    = group_absmax<8, 16, square_levels, bfloat16_scale>;
+using nearest = group_absmax<3, 64, linear_levels, bfloat16_scale, no_dither>;
+
+TEST_CASE("[group_absmax] levels are those of the formulas, from 0 to 1")
+{
+  for (int i = 0; i < 8; ++i) {
+    CHECK(level<linear>(i) == doctest::Approx(i / 7.0).epsilon(1e-7));
+    CHECK(level<squares>(i) == doctest::Approx(i * i / 49.0).epsilon(1e-6));
+  }
+}
+
+template <class Scale>
+void check_scale(double most_above, double least_step)
+{
+  std::mt19937 random(3);
+  std::uniform_real_distribution<double> exponent(-18, 0);
+  double last = 0;
+  std::vector<float> ratios{
+    0.0F, 1.0F, 0.5F, std::nextafter(0.5F, 1.0F), std::nextafter(1.0F, 0.0F)};
+  for (int i = 0; i < 2000; ++i) {
+    ratios.push_back(static_cast<float>(std::exp2(exponent(random))));
+  }
+  std::sort(ratios.begin(), ratios.end());
+  for (float const ratio : ratios) {
+    CAPTURE(ratio);
+    std::uint32_t const code = Scale::encode(ratio);
+    CHECK(code < (1U << Scale::bits));
+    auto const said = static_cast<double>(Scale::decode(code));
+    auto const want = static_cast<double>(ratio);
+    // Not below, but for one rounding; not above the next scale.
+    CHECK(said >= want * (1 - 0x1p-23));
+    CHECK(said <= std::max(want * most_above, want + least_step));
+    CHECK(said >= last);
+    last = said;
+  }
+}
+
+TEST_CASE("[group_absmax] scales are rounded up to the next that there is")
+{
+  check_scale<power_of_two_scale>(2, 0x1p-23);
+  check_scale<bfloat16_scale>(1 + 0x1p-7, 0);
+  CHECK(power_of_two_scale::decode(power_of_two_scale::encode(1)) == 1);
+  CHECK(power_of_two_scale::decode(power_of_two_scale::encode(0.25F)) == 0.25F);
+}
+
+// The share of the 256 random bytes that round a magnitude up, by counting, and the level below it.
+template <class Quantizer>
+void check_rounding()
+{
+  constexpr std::uint32_t one  = detail::block_one;
+  constexpr std::uint32_t some = tests::sanitized ? 11 : 1;
+  for (std::uint32_t m = 0; m <= one; m += some * (m < one / 16 ? 61 : 997)) {
+    double const magnitude = m / static_cast<double>(one);
+    CAPTURE(magnitude);
+    int below = Quantizer::magnitudes - 1;
+    while (level<Quantizer>(below) > magnitude + 1e-6) { --below; }
+    double const next = below + 1 < Quantizer::magnitudes ? level<Quantizer>(below + 1) : 2;
+    double sum        = 0;
+    for (std::uint32_t byte = 0; byte < 256; ++byte) {
+      auto const got = static_cast<int>(Quantizer::round(m, 2 * byte + 1, Quantizer::mark.data()));
+      REQUIRE((got == below || got == below + 1));
+      sum += level<Quantizer>(std::min(got, Quantizer::magnitudes - 1));
+    }
+    // The mean is the value to half of 1/256 of the distance, and what fixed point leaves of it.
+    double const gap = below + 1 < Quantizer::magnitudes ? next - level<Quantizer>(below) : 0;
+    CHECK(std::abs(sum / 256 - magnitude) <= gap / 512 + 2.0 / one);
+  }
+  CHECK(Quantizer::round(one, 511, Quantizer::mark.data()) == Quantizer::magnitudes - 1);
+  CHECK(Quantizer::round(one, 1, Quantizer::mark.data()) == Quantizer::magnitudes - 1);
+}
+
+TEST_CASE("[group_absmax] rounding is unbiased between two neighbouring levels")
+{
+  check_rounding<linear>();
+  check_rounding<group_absmax<2, 16>>();
+  check_rounding<group_absmax<8, 16>>();
+  check_rounding<squares>();
+  check_rounding<group_absmax<2, 16, square_levels, bfloat16_scale>>();
+  check_rounding<wide>();
+}
+
+TEST_CASE("[group_absmax] without dither to the nearest level")
+{
+  CHECK(nearest::round(detail::block_one / 6 + 10, 256, nearest::mark.data()) ==
+        1);  // levels 0, 1/3, 2/3, 1
+  CHECK(nearest::round(detail::block_one / 6 - 10, 256, nearest::mark.data()) == 0);
+  CHECK(!nearest::unbiased);
+}
+
+// What one rank's part says of a chunk of `Size`, by the format: a group of 32 positions has eight coordinates of each
+// quarter, codes are packed from the lowest bit, scales of the blocks of one place in the four quarters follow each other.
+template <class Quantizer, int Size>
+std::vector<double> read_chunk(std::uint32_t const* words,
+                               double whole,
+                               std::vector<double>& scales)
+{
+  constexpr int bits = Quantizer::bits;
+  std::vector<double> out(Size);
+  scales.assign(Size, 0);
+  for (int i = 0; i < Size; ++i) {
+    int const quarter        = i / (Size / 4);
+    int const within         = i % (Size / 4);
+    int const position       = within / 8 * 32 + quarter * 8 + i % 8;
+    std::uint32_t const code = tests::code_at(words, bits, static_cast<std::size_t>(position));
+    int const block          = within / Quantizer::block * 4 + quarter;
+    std::uint32_t const said = tests::code_at(
+      words + Size / 32 * bits, Quantizer::scale::bits, static_cast<std::size_t>(block));
+    auto const at = static_cast<std::size_t>(i);
+    scales[at]    = static_cast<double>(Quantizer::scale::decode(said)) * whole;
+    double const value =
+      level<Quantizer>(static_cast<int>(code & (Quantizer::magnitudes - 1U))) * scales[at];
+    out[at] = code >> (bits - 1) == 0 ? value : -value;
+  }
+  return out;
+}
+
+template <class Quantizer, int Size>
+void check_payload()
+{
+  using codec             = two_shot_codec<fixed_chunks<Size>, no_rotation, Quantizer>;
+  constexpr std::size_t d = 3 * Size + 5;
+  std::mt19937 random(11);
+  std::normal_distribution<float> normal;
+  std::vector<std::vector<float>> in(1, std::vector<float>(d));
+  for (std::size_t i = 0; i < d; ++i) {
+    in[0][i] = normal(random) * std::exp2(static_cast<float>(i / 37 % 9));
+  }
+  std::fill_n(in[0].begin() + Size, Quantizer::block, 0.0F);  // a block of zeros
+  tests::loopback_run<codec> run{codec{}, layout{d}, 1, 5};
+  REQUIRE(
+    measure(cpu_executor{}, run.plan(), std::span<float>{in[0]}, run.state(), run.workspace()) ==
+    status{});
+  REQUIRE(
+    encode(cpu_executor{}, run.plan(), std::span<float>{in[0]}, run.state(), run.workspace()) ==
+    status{});
+  auto const* const words =
+    reinterpret_cast<std::uint32_t const*>(run.workspace().data() + run.plan().payload_offset());
+  std::size_t const part_words = run.plan().payload_bytes() / 4;
+  constexpr std::size_t chunk_words =
+    Size / 32 * Quantizer::bits + Size / Quantizer::block * Quantizer::scale::bits / 32;
+  CHECK(part_words == (4 * (chunk_words + 1) + 3) / 4 * 4);
+  for (std::size_t chunk = 0; chunk < 4; ++chunk) {
+    CAPTURE(chunk);
+    CAPTURE(Quantizer::bits);
+    float most = 0;
+    for (std::size_t i = chunk * Size; i < std::min(d, (chunk + 1) * Size); ++i) {
+      most = std::max(most, std::abs(in[0][i]));
+    }
+    auto const whole = std::bit_cast<float>(words[part_words - 1 - chunk]);
+    CHECK(whole == most);
+    std::vector<double> scales;
+    auto const said =
+      read_chunk<Quantizer, Size>(words + chunk * chunk_words, static_cast<double>(whole), scales);
+    for (std::size_t i = 0; i < Size && chunk * Size + i < d; ++i) {
+      auto const value = static_cast<double>(in[0][chunk * Size + i]);
+      // Between the neighbours of the value among the levels: not further than the distance of two levels.
+      double const over = scales[i] > 0 ? std::abs(value) / scales[i] : 0;
+      CAPTURE(i);
+      CHECK(over <= 1 + 0x1p-22);
+      int below = 0;
+      while (below + 2 < Quantizer::magnitudes && level<Quantizer>(below + 1) <= over) { ++below; }
+      double const gap     = (level<Quantizer>(below + 1) - level<Quantizer>(below)) * scales[i];
+      double const allowed = Quantizer::unbiased ? gap : gap / 2;
+      CHECK(std::abs(said[i] - value) <= allowed * (1 + 1e-3) + 3e-6 * scales[i]);
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE(
+  "[group_absmax] vectors round as `round` does, about every place where its result changes",
+  Quantizer,
+  group_absmax<4, 64, square_levels, bfloat16_scale, no_dither>,
+  group_absmax<7, 64, square_levels, bfloat16_scale, no_dither>,
+  mx_quantizer<e4m3_levels>,
+  mx_quantizer<e2m1_levels>,
+  group_absmax<8, 64, natural_levels, bfloat16_scale, no_dither>,
+  nvfp4_quantizer)
+{
+  constexpr int size = 512;
+  using codes        = detail::chunk_codes<Quantizer, size>;
+  float const scaled = Quantizer::scale::decode(Quantizer::scale::encode(1));
+  float const to_one = static_cast<float>(detail::block_one) / scaled;
+  auto const fine_of = [&](float value) {
+    return std::min(static_cast<std::uint32_t>(value * to_one), detail::block_one);
+  };
+  auto const round = [](std::uint32_t fine) {
+    return Quantizer::round(fine, 256, Quantizer::mark.data());
+  };
+  std::vector<float> values;
+  for (int i = 0; i + 1 < Quantizer::magnitudes; ++i) {
+    auto const u         = static_cast<std::size_t>(i);
+    std::uint32_t middle = (Quantizer::mark[u] + Quantizer::mark[u + 1]) / 2;
+    for (std::uint32_t const at : {Quantizer::mark[u + 1], middle}) {
+      for (std::uint32_t fine = at > 2 ? at - 2 : 0; fine <= at + 2; ++fine) {
+        for (float const part : {0.0f, 0.5f, 0.96875f}) {
+          float const value = (static_cast<float>(fine) + part) / to_one;
+          if (value <= 1) { values.push_back(value); }
+        }
+      }
+    }
+  }
+  for (instruction_set const set :
+       {instruction_set::baseline, instruction_set::avx2, instruction_set::avx512}) {
+    CAPTURE(static_cast<int>(set));
+    if (!cpu_executor{.threads = 1, .instructions = set}.check().ok()) { continue; }
+    // Every block has a largest magnitude of 1, so that its scale is that of the chunk.
+    std::array<float, size> in;
+    for (std::size_t next = 0; next < values.size();) {
+      for (std::size_t i = 0; i < in.size(); ++i) {
+        bool const first = i % static_cast<std::size_t>(Quantizer::block) == 0;
+        in[i]            = first ? 1.0f : values[std::min(next, values.size() - 1)];
+        if (i % 3 == 1) { in[i] = -in[i]; }
+        next += first ? 0 : 1;
+      }
+      std::array<std::uint32_t, detail::code_words<Quantizer>(size)> words;
+      CHECK(codes::template encode<no_dither>(set, {}, 0, in.data(), words.data()) == 1);
+      int wrong = 0;
+      for (std::size_t i = 0; i < in.size(); ++i) {
+        // A group of 32 positions has eight coordinates of each quarter.
+        std::size_t const within   = i % (size / 4);
+        std::size_t const position = within / 8 * 32 + i / (size / 4) * 8 + i % 8;
+        std::uint32_t const code   = tests::code_at(words.data(), Quantizer::bits, position);
+        std::uint32_t const sign   = std::signbit(in[i]) ? 1u << (Quantizer::bits - 1) : 0u;
+        wrong += code != (round(fine_of(std::abs(in[i]))) | sign) ? 1 : 0;
+      }
+      CHECK(wrong == 0);
+    }
+  }
+}
+
+// For every random byte the magnitudes beside that from which on it rounds up, between any two levels: the numbers of `round`.
+TEST_CASE_TEMPLATE("[group_absmax] vectors round up at random where `round` does",
+                   Quantizer,
+                   group_absmax<4, 128, natural_levels, bfloat16_scale, independent>,
+                   group_absmax<2, 32, natural_levels, power_of_two_scale, stratified>,
+                   group_absmax<5, 64, natural_levels>,
+                   group_absmax<3, 64, square_levels>,
+                   group_absmax<4, 64>)
+{
+  constexpr int size = 512;
+  struct rounded {
+    std::uint32_t fine;
+    std::uint8_t byte;
+  };
+  std::vector<rounded> all;
+  for (unsigned byte = 0; byte < 256; byte += tests::sanitized ? 51 : 1) {
+    for (std::size_t i = 0; i + 1 < static_cast<std::size_t>(Quantizer::magnitudes); ++i) {
+      std::uint32_t const from = Quantizer::mark[i], to = Quantizer::mark[i + 1];
+      std::uint32_t const up =
+        from + static_cast<std::uint32_t>(std::uint64_t{to - from} * (2 * byte + 1) / 512);
+      for (std::uint32_t const fine : {from, up - 1, up, up + 1}) {
+        if (fine <= detail::block_one) { all.push_back({fine, static_cast<std::uint8_t>(byte)}); }
+      }
+    }
+  }
+  for (instruction_set const set :
+       {instruction_set::baseline, instruction_set::avx2, instruction_set::avx512}) {
+    CAPTURE(static_cast<int>(set));
+    if (set > best_instruction_set()) { continue; }
+    int wrong = 0;
+    for (std::size_t next = 0; next < all.size();) {
+      // Every block has a largest magnitude of 1, so that its scale is that of the chunk.
+      std::array<float, size> in;
+      std::array<std::uint8_t, size> bytes;
+      std::array<std::uint32_t, size> want;
+      for (std::size_t i = 0; i < in.size(); ++i) {
+        bool const first = i % static_cast<std::size_t>(Quantizer::block) == 0;
+        rounded const at =
+          first ? rounded{detail::block_one, 0} : all[std::min(next, all.size() - 1)];
+        in[i]    = static_cast<float>(at.fine) / static_cast<float>(detail::block_one);
+        bytes[i] = at.byte;
+        want[i]  = Quantizer::round(at.fine, 2 * at.byte + 1u, Quantizer::mark.data());
+        next += first ? 0 : 1;
+      }
+      std::array<std::uint32_t, detail::code_words<Quantizer>(size)> words;
+      REQUIRE(detail::encode_blocks<Quantizer, size>(set, in.data(), bytes.data(), words.data()) ==
+              1);
+      for (std::size_t i = 0; i < in.size(); ++i) {
+        std::size_t const within   = i % (size / 4);
+        std::size_t const position = within / 8 * 32 + i / (size / 4) * 8 + i % 8;
+        wrong += tests::code_at(words.data(), Quantizer::bits, position) != want[i] ? 1 : 0;
+      }
+    }
+    CHECK(wrong == 0);
+  }
+}
+
+// A chunk of plain words: the scale of each block, then each value by itself.
+template <class Quantizer, int Size>
+std::vector<std::uint32_t> encode_plainly(std::vector<float> const& in,
+                                          float whole,
+                                          dither_key const& key)
+{
+  using scale               = typename Quantizer::scale;
+  constexpr int bits        = Quantizer::bits;
+  constexpr int block       = Quantizer::block;
+  constexpr int code_words  = Size / 32 * bits;
+  constexpr int scale_words = Size / block * scale::bits / 32;
+  std::vector<std::uint32_t> out(code_words + scale_words);
+  using dither = typename Quantizer::dither;
+  std::array<std::uint8_t, detail::extent(Size)> random{};
+  if constexpr (dither::rounds > 0) {
+    detail::draw_bytes<dither, Size>(instruction_set::baseline, key, 0, random.data());
+  }
+  auto const write = [&](int width, int position, std::uint32_t code) {
+    for (int b = 0; b < width; ++b) {
+      auto const at = static_cast<unsigned>(position * width + b);
+      out[at / 32] |= (code >> b & 1u) << at % 32;
+    }
+  };
+  for (int first = 0; first < Size; first += block) {
+    float most = 0;
+    for (int i = first; i < first + block; ++i) {
+      most = std::max(most, std::abs(in[static_cast<std::size_t>(i)]));
+    }
+    int const quarter        = first / (Size / 4);
+    std::uint32_t const said = scale::encode(most / whole);
+    write(
+      scale::bits, code_words * 32 / scale::bits + first % (Size / 4) / block * 4 + quarter, said);
+    float const scaled  = scale::decode(said) * whole;
+    float const inverse = scaled >= detail::least_block ? detail::block_one / scaled : 0.0f;
+    for (int i = first; i < first + block; ++i) {
+      float const value = in[static_cast<std::size_t>(i)];
+      float const size  = std::abs(value) * inverse;
+      auto const fine   = static_cast<std::uint32_t>(std::min(size, 1.0f * detail::block_one));
+      std::uint32_t const threshold =
+        dither::rounds > 0 ? random[static_cast<std::size_t>(i)] * 2u + 1 : 256;
+      write(bits,
+            i % (Size / 4) / 8 * 32 + quarter * 8 + i % 8,
+            Quantizer::round(fine, threshold, Quantizer::mark.data()) |
+              (std::signbit(value) ? 1u << (bits - 1) : 0u));
+    }
+  }
+  return out;
+}
+
+template <class Quantizer, int Size>
+void check_words(int rounds)
+{
+  CAPTURE(Quantizer::bits);
+  CAPTURE(Size);
+  std::mt19937 random(41);
+  std::normal_distribution<float> normal;
+  std::uniform_int_distribution<int> exponents(-30, 4);
+  for (int round = 0; round < (tests::sanitized ? 5 : rounds); ++round) {
+    std::vector<float> in(Size);
+    float whole  = 0;
+    int exponent = 0;
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      if (i % Quantizer::block == 0) { exponent = round % 2 == 0 ? exponents(random) : 0; }
+      in[i] = std::ldexp(normal(random), exponent);
+      // Blocks of zeros with both signs, and scales that are too small to divide by.
+      if (exponent == -30) { in[i] *= 0.0f; }
+      if (round % 5 == 4) { in[i] = std::ldexp(in[i], exponent < -6 ? -130 : -80); }
+      whole = std::max(whole, std::abs(in[i]));
+    }
+    dither_key const key{.seed = random(), .rank = 3};
+    auto const want = encode_plainly<Quantizer, Size>(in, whole, key);
+    for (instruction_set const set :
+         {instruction_set::baseline, instruction_set::avx2, instruction_set::avx512}) {
+      CAPTURE(static_cast<int>(set));
+      if (!cpu_executor{.threads = 1, .instructions = set}.check().ok()) { continue; }
+      std::vector<std::uint32_t> got(want.size() + 1, 0xabababab);
+      using codes  = detail::chunk_codes<Quantizer, Size>;
+      using dither = typename Quantizer::dither;
+      REQUIRE(codes::template encode<dither>(set, key, 0, in.data(), got.data()) == whole);
+      CHECK(got.back() == 0xabababab);
+      got.pop_back();
+      CHECK(got == want);
+    }
+  }
+}
+
+TEST_CASE("[group_absmax] vectors write the words of scales and `round`, block after block")
+{
+  check_words<mx_quantizer<e4m3_levels>, 512>(60);
+  check_words<mx_quantizer<e2m1_levels>, 512>(60);
+  check_words<nvfp4_quantizer, 256>(200);
+  check_words<group_absmax<4, 64, square_levels, bfloat16_scale, no_dither>, 1024>(60);
+  check_words<group_absmax<8, 32, linear_levels, power_of_two_scale, no_dither>, 1024>(30);
+  check_words<nearest, 1024>(30);
+  check_words<squares, 512>(30);
+  check_words<group_absmax<4, 128, natural_levels, bfloat16_scale, independent>, 2048>(60);
+}
+
+TEST_CASE("[group_absmax] codes and scales on the wire are those of the format")
+{
+  check_payload<linear, 256>();
+  check_payload<squares, 512>();
+  check_payload<group_absmax<3, 32, linear_levels, bfloat16_scale, independent>, 512>();
+  check_payload<nearest, 1024>();
+}
+
+template <class Quantizer, int Size>
+double normal_error(int world, int steps, double* bias)
+{
+  using codec             = two_shot_codec<fixed_chunks<Size>, no_rotation, Quantizer>;
+  constexpr std::size_t d = 1 << 14;
+  std::mt19937_64 random(23);
+  std::normal_distribution<float> normal;
+  std::vector<std::vector<float>> in(static_cast<std::size_t>(world), std::vector<float>(d));
+  std::vector<double> mean(d), sum(d);
+  for (auto& gradient : in) {
+    for (std::size_t i = 0; i < d; ++i) {
+      gradient[i] = normal(random);
+      mean[i] += static_cast<double>(gradient[i]) / world;
+    }
+  }
+  tests::loopback_run<codec> run{codec{}, layout{d}, world, 5};
+  double lost = 0, energy = 0;
+  for (int t = 0; t < steps; ++t) {
+    auto const& out = run.exchange(in)[0];
+    for (std::size_t i = 0; i < d; ++i) {
+      double const error = static_cast<double>(out[i]) - mean[i];
+      lost += error * error / steps;
+      sum[i] += error / steps;
+    }
+  }
+  double squares = 0;
+  for (std::size_t i = 0; i < d; ++i) {
+    energy += mean[i] * mean[i];
+    squares += sum[i] * sum[i];
+  }
+  *bias = squares / (lost / steps);
+  return lost / energy;
+}
+
+// About the error of one encoding of normal values over their energy: rounding at random loses a sixth of the square of a distance,
+// as often as normal values lie there below the largest of a group, whose mean square is `largest`.
+template <class Quantizer>
+double once_lost(double largest)
+{
+  double lost = 0, mass = 0;
+  for (int i = 0; i + 1 < Quantizer::magnitudes; ++i) {
+    double const wide   = level<Quantizer>(i + 1) - level<Quantizer>(i);
+    double const middle = (level<Quantizer>(i + 1) + level<Quantizer>(i)) / 2;
+    double const weight = wide * std::exp(-largest * middle * middle / 2);
+    lost += weight * wide * wide;
+    mass += weight;
+  }
+  return largest * lost / (mass * 6);
+}
+
+TEST_CASE(
+  "[group_absmax] errors on normal values are those of two encodings, and means are unbiased")
+{
+  // The mean error of T exchanges has 1/T of the energy of one's error if they are unbiased and independent. Over 2^14
+  // coordinates the ratio of both is within 5 sqrt(2 / 2^14) = .055 of 1, and rounding to 1/256 of a distance adds little:
+  // of an error of a sixth of a distance squared, T times 1 / (3 512^2), below .001 for 200 steps.
+  double bias      = 0;
+  auto const check = [&]<class Quantizer, int Size>(Quantizer, std::integral_constant<int, Size>) {
+    CAPTURE(Quantizer::bits);
+    double const one = normal_error<Quantizer, Size>(4, tests::sanitized ? 10 : 200, &bias);
+    CHECK(std::abs(bias - 1) < .06);
+    // Two encodings; ranks share a draw, which makes the error of the first less, by at most all of it.
+    // The mean square of the largest of 16 or 32 normal magnitudes. Rounding a power of two up multiplies that by 3 / (2 log 2).
+    double const most  = Quantizer::block == 16 ? 4.55 : 5.71;
+    bool const doubles = std::is_same_v<typename Quantizer::scale, power_of_two_scale>;
+    double const once  = once_lost<Quantizer>(doubles ? 2.16 * most : most);
+    CHECK(one < 2.6 * once);
+    CHECK(one > .8 * once);
+  };
+  check(linear{}, std::integral_constant<int, 256>{});
+  check(squares{}, std::integral_constant<int, 256>{});
+  check(wide{}, std::integral_constant<int, 256>{});
+  check(group_absmax<5, 32, linear_levels, bfloat16_scale, independent>{},
+        std::integral_constant<int, 512>{});
+}
+
+TEST_CASE("[group_absmax] zeros, tiny, huge and non-finite gradients")
+{
+  using codec             = two_shot_codec<fixed_chunks<256>, no_rotation, linear>;
+  constexpr std::size_t d = 700;
+  std::vector<std::vector<float>> in(2, std::vector<float>(d));
+  tests::loopback_run<codec> run{codec{}, layout{d}, 2, 5};
+  for (float const value : run.exchange(in)[0]) { CHECK(value == 0); }
+  in[0][3]        = 1e-38F;  // a chunk of next to nothing
+  in[1][300]      = 3e38F;
+  in[1][301]      = 1e-30F;  // in the block of the largest: nothing
+  auto const& out = run.exchange(in);
+  CHECK(out[0] == out[1]);
+  CHECK(out[0][3] == 0);
+  CHECK(out[0][300] == 1.5e38F);
+  CHECK(!run.header().non_finite_step);
+  in[0][600]      = std::numeric_limits<float>::infinity();
+  auto const& bad = run.exchange(in);
+  for (std::size_t i = 0; i < d; ++i) { CHECK(std::isnan(bad[1][i]) == (i >= 512)); }
+  CHECK(run.header(1).non_finite_step != 0);
+}
+
+}  // namespace

@@ -1,0 +1,244 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Fingerprints of states follow from what states are made of: no two of unlike sections or records agree.
+
+#include <tersum/chunk/random_chunks.hpp>
+#include <tersum/detail/sections.hpp>
+#include <tersum/exchange/all_reduce_mean.hpp>
+#include <tersum/exchange/check_state.hpp>
+#include <tersum/execute/cpu_executor.hpp>
+#include <tersum/feedback/decayed_feedback.hpp>
+#include <tersum/feedback/kept_by.hpp>
+#include <tersum/feedback/kept_in.hpp>
+#include <tersum/presets.hpp>
+#include <tersum/sharded_presets.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using namespace tersum;
+
+namespace {
+
+struct made_state {
+  std::string what;  // all that a reader of the state relies on
+  std::uint64_t fingerprint;
+};
+
+template <class Codec>
+made_state describe(Codec const& codec, layout const& gradient, world const& ranks)
+{
+  auto const plan = codec.plan(gradient, ranks);
+  REQUIRE(plan.check() == status{});
+  std::ostringstream out;
+  auto const sections = plan.state_sections();
+  for (auto const& entry : sections.entries) {
+    out << static_cast<std::uint64_t>(entry.name) << " of " << entry.element << " at "
+        << sections.offset(entry.name) << " to " << entry.bytes << "; ";
+  }
+  out << plan.coordinates() << " in " << plan.chunks() << ": ";
+  plan.for_each_record([&](tensor_record const& record) {
+    out << record.offset << ' ' << record.size << ' ' << record.chunks << ' ' << record.weight
+        << ' ';
+  });
+  if constexpr (is_low_rank<Codec>) {
+    plan.for_each_matrix([&](matrix_record const& m) {
+      out << m.rows << " x " << m.columns << " of " << m.rank << ' ' << m.swapped << ' ';
+    });
+  }
+  return {out.str(), plan.state_fingerprint()};
+}
+
+template <class Metric, class... Feedback>
+void add_two_shots(std::vector<made_state>& to, layout const& gradient, world const& ranks)
+{
+  (to.push_back(describe(
+     two_shot_codec<fixed_chunks<1024>, partial_hadamard<1024>, lloyd_max<4>, Feedback, Metric>{},
+     gradient,
+     ranks)),
+   ...);
+}
+
+template <class... Feedback>
+void add_feedbacks(std::vector<made_state>& to, layout const& gradient, world const& ranks)
+{
+  using scales = kept_diagonal_in<bfloat16>;
+  add_two_shots<plain_metric, Feedback...>(to, gradient, ranks);
+  add_two_shots<kept_diagonal, Feedback...>(to, gradient, ranks);
+  add_two_shots<scales, Feedback...>(to, gradient, ranks);
+  auto const add = [&](auto const&... codecs) {
+    (to.push_back(describe(codecs, gradient, ranks)), ...);
+  };
+  add(presets::gathered<4, Feedback>{}...);
+  add(presets::sharded<4, Feedback>{}...);
+  add(presets::values<4, Feedback>{}...);
+  add(presets::saturating_shards<nearest_quantizer<4>, Feedback>{}...);
+  add(presets::tracked_saturating<nearest_quantizer<4>, Feedback>{}...);
+  add(cast_codec<half, top_chunks<64>, Feedback>{.chunker = {.bits = 2}}...);
+  add(cast_codec<half, top_chunks<128>, Feedback>{.chunker = {.bits = 2}}...);
+}
+
+// A state of one plan, with which another one is to go on.
+template <class First, class Second>
+void is_refused(First const& first, Second const& second)
+{
+  layout const gradient{100000};
+  auto const made = first.plan(gradient, {.size = 1, .rank = 0});
+  auto const plan = second.plan(gradient, {.size = 1, .rank = 0});
+  CHECK(made.state_bytes() != plan.state_bytes());
+  std::vector<word4> state(std::max(made.state_bytes(), plan.state_bytes()) / 16 + 1);
+  std::vector<word4> workspace(plan.workspace_bytes() / 16 + 1);
+  auto const bytes = std::as_writable_bytes(std::span{state});
+  REQUIRE(initialize(cpu_executor{}, made, bytes, 1) == status{});
+  CHECK(check_state(made, bytes) == status{});
+  CHECK(check_state(plan, bytes).message.find("another plan") != std::string_view::npos);
+  std::vector<float> values(100000, 0.5f);
+  auto const before  = state;
+  status const heard = all_reduce_mean(cpu_executor{},
+                                       plan,
+                                       values,
+                                       bytes,
+                                       std::as_writable_bytes(std::span{workspace}),
+                                       [](auto const&) { FAIL("no round is reached"); });
+  CHECK(heard.message.find("initialize") != std::string_view::npos);
+  CHECK(std::ranges::equal(bytes, std::as_bytes(std::span{before})));
+  CHECK(values == std::vector<float>(100000, 0.5f));
+}
+
+}  // namespace
+
+TEST_CASE("[fingerprint] a plan refuses a state whose sections have another size")
+{
+  using scales = kept_diagonal_in<bfloat16>;
+  using wide   = two_shot_codec<fixed_chunks<1024>,
+                              partial_hadamard<1024>,
+                              lloyd_max<4>,
+                              kept_by_ranks<error_feedback>,
+                              scales>;
+  using gained = presets::two_shot<4, kept_by_ranks<decayed_feedback>>;
+  is_refused(wide{}, gained{});
+  is_refused(gained{}, wide{});
+}
+
+TEST_CASE("[fingerprint] states of unlike sections, tensors or chunks never have the same one")
+{
+  tensor const matrices[] = {{"a", 100, 30, 0}, {"b", 1, 96, 3000}, {"c", 64, 64, 3096}};
+  tensor const heavy[]    = {{"a", 100, 30, 0, 2}, {"b", 1, 96, 3000}, {"c", 64, 64, 3096}};
+  tensor const turned[]   = {{"a", 30, 100, 0}, {"b", 1, 96, 3000}, {"c", 64, 64, 3096}};
+  std::vector<made_state> states;
+  for (layout const& gradient : {layout{1},
+                                 layout{512},
+                                 layout{7192},
+                                 layout{7192, matrices},
+                                 layout{7192, heavy},
+                                 layout{7192, matrices, 100}}) {
+    for (world const& ranks : {world{.size = 1, .rank = 0},
+                               world{.size = 2, .rank = 0},
+                               world{.size = 2, .rank = 1},
+                               world{.size = 5, .rank = 3}}) {
+      add_feedbacks<no_feedback,
+                    error_feedback,
+                    decayed_feedback,
+                    averaged_feedback,
+                    kept_by_ranks<>,
+                    kept_by_ranks<decayed_feedback>,
+                    kept_in<bfloat16>,
+                    kept_in<bfloat16, decayed_feedback>>(states, gradient, ranks);
+      add_two_shots<plain_metric,
+                    kept_by_owners<>,
+                    kept_by_owners<decayed_feedback>,
+                    kept_by_owners<kept_in<bfloat16>>>(states, gradient, ranks);
+      for (layout const& shape : {gradient, layout{7192, turned}}) {
+        if (shape.tensors.empty()) { continue; }
+        states.push_back(describe(presets::powersgd_r4, shape, ranks));
+        states.push_back(describe(presets::powersgd_r16, shape, ranks));
+        states.push_back(describe(presets::acp_r4, shape, ranks));
+        states.push_back(describe(low_rank_codec<low_rank<4>,
+                                                 float,
+                                                 low_rank_schedule::paired,
+                                                 decayed_feedback,
+                                                 kept_diagonal>{},
+                                  shape,
+                                  ranks));
+      }
+    }
+  }
+  std::map<std::uint64_t, std::string> seen;
+  for (made_state const& one : states) {
+    auto const [first, is_new] = seen.emplace(one.fingerprint, one.what);
+    if (!is_new) { CHECK(first->second == one.what); }
+  }
+  CHECK(seen.size() > 400);
+}
+
+TEST_CASE("[fingerprint] plans that differ in what no state holds go on with each other's state")
+{
+  auto const same = [](auto const& a, auto const& b) {
+    layout const gradient{7192};
+    return a.plan(gradient, {.size = 2, .rank = 1}).state_fingerprint() ==
+           b.plan(gradient, {.size = 2, .rank = 1}).state_fingerprint();
+  };
+  CHECK(same(presets::two_shot<2>{}, presets::two_shot<8>{}));
+  CHECK(same(presets::two_shot<2, error_feedback>{}, presets::two_shot<8, error_feedback>{}));
+  CHECK(same(presets::rotated_sat4, presets::rotated_sat8));
+  CHECK(same(presets::topkc_b2, presets::topkc_b8));
+  CHECK_FALSE(same(presets::two_shot_4, presets::two_shot_4_ef));
+}
+
+TEST_CASE(
+  "[fingerprint] owners' residuals, and parts of shards, are those of one rank of one world")
+{
+  layout const gradient{7192};
+  auto const of = [&](auto const& codec, int size, int rank) {
+    return codec.plan(gradient, {.size = size, .rank = rank}).state_fingerprint();
+  };
+  CHECK(of(presets::two_shot_4_ef, 4, 0) != of(presets::two_shot_4_ef, 4, 1));
+  CHECK(of(presets::two_shot_4_ef, 4, 0) != of(presets::two_shot_4_ef, 5, 0));
+  CHECK(of(presets::two_shot_4, 4, 0) == of(presets::two_shot_4, 5, 1));
+  using fed = presets::values<4, error_feedback>;
+  CHECK(of(fed{}, 4, 0) != of(fed{}, 4, 1));
+  std::uint64_t const even[] = {0, 3596, 7192}, uneven[] = {0, 3595, 7192};
+  world const ranks{.size = 2, .rank = 0};
+  auto const at = [&](auto const& codec, auto const& boundaries) {
+    return codec.plan(gradient, ranks, boundaries).state_fingerprint();
+  };
+  CHECK(at(presets::sharded_4, even) != at(presets::sharded_4, uneven));
+  CHECK(at(presets::values_4, even) != at(presets::values_4, uneven));
+  CHECK(at(presets::summed_shards_sat4, even) != at(presets::summed_shards_sat4, uneven));
+  CHECK(at(presets::sharded_4, even) == of(presets::sharded_4, 2, 0));
+}
+
+TEST_CASE("[fingerprint] a section hashes its own name, and no two sections have the same")
+{
+  std::ifstream file("include/tersum/detail/sections.hpp");
+  std::regex const entry(R"re(^  (\w+) += named\("(\w+)"\),? +//!<.*)re");
+  std::set<std::uint64_t> hashes;
+  std::size_t count = 0;
+  bool listed       = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line.find("enum class section") != std::string::npos) {
+      listed = true;
+    } else if (line == "};") {
+      listed = false;
+    } else if (listed && line.find("  //") != 0) {
+      std::smatch match;
+      CAPTURE(line);
+      REQUIRE(std::regex_match(line, match, entry));
+      CHECK(match[1] == match[2]);
+      hashes.insert(detail::named(match[2].str()));
+      ++count;
+    }
+  }
+  CHECK(count > 20);
+  CHECK(hashes.size() == count);
+}
