@@ -14,6 +14,29 @@
 #error "tersum: ranks must agree to the last bit, and NaNs be seen: compile without -ffast-math"
 #endif
 
+// Its parts, as far as compilers show them: g++ all of these, clang the first one. `initialize` looks for the others.
+#if defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__
+#error "tersum: a NaN has to be told from a number: compile without -ffinite-math-only"
+#endif
+#if defined(__NO_SIGNED_ZEROS__)
+#error "tersum: ranks must agree to the last bit: compile without -fno-signed-zeros"
+#endif
+#if defined(__ASSOCIATIVE_MATH__)
+#error "tersum: sums are taken in the order that is written: compile without -fassociative-math"
+#endif
+#if defined(__RECIPROCAL_MATH__)
+#error "tersum: a quotient is rounded once: compile without -freciprocal-math"
+#endif
+#if defined(__FLT_EVAL_METHOD__) &&                                                                \
+  (__FLT_EVAL_METHOD__ < 0 || __FLT_EVAL_METHOD__ == 1 || __FLT_EVAL_METHOD__ == 2)
+#error                                                                                             \
+  "tersum: floats are rounded to float after each operation: compile for SSE2, without -mfpmath=387"
+#endif
+#if defined(__GCC_IEC_559) && __GCC_IEC_559 == 0
+#error                                                                                             \
+  "tersum: numbers must be those of IEEE 754: compile without -fsingle-precision-constant and its like"
+#endif
+
 #if defined(__CUDACC__)
 #define TERSUM_HOST_DEVICE __host__ __device__
 #else

@@ -27,6 +27,7 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/wires.hpp>
+#include <tersum/execute/detail/arithmetic_probe.hpp>
 #include <tersum/execute/executor.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/stages.hpp>
@@ -75,6 +76,9 @@ concept gradient_memory = viewed_memory<T> ||
 //! @param plan   The plan of the exchanges that the state is for.
 //! @param state  plan.state_bytes() bytes of the executor's memory, aligned to 16.
 //! @param seed   Makes the random numbers of all exchanges: any number, the same on every rank.
+//!
+//! A program that was compiled not to compute as IEEE 754 says is refused. Where the kernels of a device are at fault, which the call cannot
+//! know, it leaves a state that `check_state` refuses.
 //!
 //! @par Example
 //! @snippet examples/mpi_all_reduce.cpp initialize

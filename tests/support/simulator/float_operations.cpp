@@ -80,6 +80,20 @@ std::uint64_t fused_two(std::uint64_t a, std::uint64_t b, std::uint64_t c)
 }
 
 float reciprocal_about(float a) { return about(1 / static_cast<double>(a), a); }
+float quotient_about(float a, float b) { return about(static_cast<double>(a) / b, a); }
+float square_root_about(float a) { return about(std::sqrt(static_cast<double>(a)), a); }
+// What nvcc makes of floats with -ftz=true.
+float flushed(float a) { return std::fpclassify(a) == FP_SUBNORMAL ? std::copysign(0.0f, a) : a; }
+template <float (&Of)(float)>
+float of_flushed(float a)
+{
+  return flushed(Of(flushed(a)));
+}
+template <float (&Of)(float, float)>
+float of_flushed(float a, float b)
+{
+  return flushed(Of(flushed(a), flushed(b)));
+}
 float root_reciprocal_about(float a) { return about(1 / std::sqrt(static_cast<double>(a)), a); }
 // Of a number and a NaN, the number; -0 is below +0.
 template <class T>
@@ -247,6 +261,14 @@ void add_float_operations(operation_table& t)
   add<of_two<sum<float>>, two, two, two>(t, "add.rn.f32x2");
   add<of_two<difference<float>>, two, two, two>(t, "sub.rn.f32x2");
   add<fused_two, two, two, two, two>(t, "fma.rn.f32x2");
+  add<of_flushed<sum<float>>, float, float, float>(t, "add.ftz.f32");
+  add<of_flushed<difference<float>>, float, float, float>(t, "sub.ftz.f32");
+  add<of_flushed<product<float>>, float, float, float>(t, "mul.ftz.f32");
+  add<of_flushed<quotient_about>, float, float, float>(t, "div.approx.ftz.f32");
+  add<quotient_about, float, float, float>(t, "div.full.f32");
+  add<of_flushed<square_root_about>, float, float>(t, "sqrt.approx.ftz.f32");
+  add<square_root_about, float, float>(t, "sqrt.approx.f32");
+  add_comparison<[](float a, float b) { return a == a && b == b; }, float>(t, "num.ftz", "f32");
   add<reciprocal_about, float, float>(t, "rcp.approx.ftz.f32");
   add<root_reciprocal_about, float, float>(t, "rsqrt.approx.ftz.f32");
   for_integers([&]<class T>(named<T> type) { add_comparisons<T>(t, type.name); });

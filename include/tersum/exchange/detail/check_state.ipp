@@ -7,6 +7,7 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/plan_checks.hpp>
+#include <tersum/execute/detail/arithmetic_probe.hpp>
 #include <tersum/lowrank/matrix_record.hpp>
 #include <tersum/random/sign_bits.hpp>
 
@@ -146,6 +147,12 @@ template <class Codec, class Bytes>
 [[nodiscard]] status check_bytes(plan<Codec> const& plan, Bytes& state, std::size_t begin) noexcept
 {
   auto const header = state_reader<state_header, Bytes>{state, begin}[0];
+  if (header.layout == layout_of_inexact_kernels) {
+    return {
+      error_code::unsupported,
+      "kernels of this program do not compute as IEEE 754 says, so that ranks would disagree: compile it without "
+      "-use_fast_math, -ftz=true, -prec-div=false and -prec-sqrt=false"};
+  }
   if (header.layout != plan.state_fingerprint()) {
     return header.version() != state_version
              ? damaged("state is of another version of the library, or its header is damaged")

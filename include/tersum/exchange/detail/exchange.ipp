@@ -270,9 +270,14 @@ status initialize(Executor const& exec,
   if (status const s = plan.check(); !s.ok()) { return s; }
   if (status const s = exec.check(); !s.ok()) { return s; }
   if (status const s = detail::check_state(state, plan.state_bytes()); !s.ok()) { return s; }
-  return exec.perform(stage::initialize{seed},
-                      plan,
-                      make_args(plan, static_cast<float*>(nullptr), state, std::span<std::byte>{}));
+  if (status const s = detail::check_arithmetic(); !s.ok()) { return s; }
+  auto const args = make_args(plan, static_cast<float*>(nullptr), state, std::span<std::byte>{});
+  if (status const s = exec.perform(stage::initialize{seed}, plan, args); !s.ok()) { return s; }
+  if constexpr (!host_executor<Executor>) {
+    auto* const header = reinterpret_cast<state_header*>(state.data());
+    return exec.each(detail::probe_arithmetic{header}, 1);
+  }
+  return {};
 }
 
 template <executor Executor, class Codec, gradient_memory Gradient>
