@@ -10,6 +10,7 @@
 #include <tersum/codec.hpp>
 #include <tersum/exchange/detail/cpu/cpu_stages.hpp>
 #include <tersum/execute/detail/host_memory.hpp>
+#include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/execute/detail/reduce_array.hpp>
 #include <tersum/execute/detail/with_subnormals.hpp>
 #include <tersum/execute/executor.hpp>

@@ -7,6 +7,7 @@
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/exchange/detail/cpu/cpu_stages.hpp>
 #include <tersum/exchange/detail/launch_list.hpp>
+#include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/tuning.hpp>
 #include <tersum_baselines/detail/block_full_hadamard.hpp>
 

@@ -228,15 +228,4 @@ TERSUM_BODY void select_of(Context const& ctx, Args const& args)
   mine.find_places();
 }
 
-//! @brief Only finds the threshold, and writes it to the header.
-template <class Args, class Context>
-TERSUM_BODY void find_threshold_of(Context const& ctx, Args const& args)
-{
-  threshold_search<Args, Context> mine{{ctx, args}};
-  mine.find_threshold();
-  if (ctx.block_rank() == 0 && ctx.thread_rank() == 0) {
-    ctx.store(&args.selection.scratch->header.threshold, mine.threshold);
-  }
-}
-
 }  // namespace tersum::inline v0::detail

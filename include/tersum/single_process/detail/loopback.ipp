@@ -10,11 +10,6 @@ namespace tersum::inline v0 {
 
 namespace detail {
 
-template <class Executor, class Ranks>
-[[nodiscard]] status loopback_exchange(Executor const& exec,
-                                       Ranks const& ranks,
-                                       reduction_order order);
-
 //! One stage of an exchange, for all ranks.
 template <class Executor, class Stage, class Ranks>
 [[nodiscard]] status loopback_stage(Executor const& exec, Stage stage, Ranks const& ranks)
@@ -107,7 +102,9 @@ template <class Executor, class Ranks>
 }
 
 template <class Executor, class Ranks>
-status loopback_exchange(Executor const& exec, Ranks const& ranks, reduction_order order)
+[[nodiscard]] status loopback_exchange(Executor const& exec,
+                                       Ranks const& ranks,
+                                       reduction_order order)
 {
   using codec = typename std::remove_cvref_t<decltype(ranks[0])>::codec_type;
   if (status const s = for_each_rank(

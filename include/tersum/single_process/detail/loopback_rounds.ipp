@@ -53,16 +53,6 @@ namespace detail {
 //! The library allocates nothing, so the wires of one round lie on the stack.
 inline constexpr std::size_t max_loopback_ranks = 256;
 
-//! @brief The ranks as view(rank) shows them, with other plans and memory; each is made when it is asked for.
-template <class Ranks, class View>
-struct loopback_view {
-  Ranks const& ranks;
-  View view;
-
-  [[nodiscard]] std::size_t size() const { return ranks.size(); }
-  [[nodiscard]] auto operator[](std::size_t rank) const { return view(ranks[rank]); }
-};
-
 //! @brief Calls body(rank) for all ranks, up to the first error.
 template <class Ranks, class Body>
 [[nodiscard]] status for_each_rank(Ranks const& ranks, Body const& body)

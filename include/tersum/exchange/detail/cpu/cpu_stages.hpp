@@ -18,8 +18,6 @@
 #include <tersum/exchange/detail/cpu/cpu_steps.hpp>
 #include <tersum/exchange/detail/cpu/cpu_two_shot.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/execute/detail/host_memory.hpp>
-#include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/execute/instruction_set.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/stages.hpp>
@@ -148,18 +146,6 @@ struct cpu_work {
     return cpu_stages<Codec, Element>{threads, instructions, args};
   }
 };
-
-//! Runs items on the threads of the CPU, `stretch` at a time.
-template <class Codec, class Element>
-[[nodiscard]] auto on_threads(cpu_work<Codec, Element> const& work, std::uint64_t stretch)
-{
-  return [&work, stretch](auto const& item, std::uint64_t count) {
-    parallel_for(work.threads, (count + stretch - 1) / stretch, [&](std::uint64_t i) {
-      std::uint64_t const end = minimum((i + 1) * stretch, count);
-      for (std::uint64_t at = i * stretch; at < end; ++at) { item(host_memory{}, at); }
-    });
-  };
-}
 
 template <class T>
 inline constexpr bool is_cpu_work = false;
