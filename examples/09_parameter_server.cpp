@@ -6,7 +6,7 @@
 
 #include "parameter_server.hpp"
 
-#include <tersum/single_process/loopback_messages.hpp>
+#include <tersum_server/loopback_messages.hpp>
 
 #include <atomic>
 #include <thread>

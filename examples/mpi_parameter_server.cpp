@@ -6,7 +6,7 @@
 
 #include "parameter_server.hpp"
 
-#include <tersum/interop/mpi_messages.hpp>
+#include <tersum_server/interop/mpi_messages.hpp>
 
 #include <mpi.h>
 

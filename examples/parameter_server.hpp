@@ -7,9 +7,9 @@
 
 #pragma once
 
-#include <tersum/server/parameter_server.hpp>
-#include <tersum/server/parameter_worker.hpp>
 #include <tersum/tersum.hpp>
+#include <tersum_server/parameter_server.hpp>
+#include <tersum_server/parameter_worker.hpp>
 
 #include <cmath>
 #include <cstddef>

@@ -11,10 +11,10 @@
 #include "time_parts.hpp"
 
 #include <tersum/block/group.hpp>
-#include <tersum/server/parameter_server.hpp>
-#include <tersum/server/parameter_worker.hpp>
 #include <tersum/single_process/loopback.hpp>
-#include <tersum/single_process/loopback_messages.hpp>
+#include <tersum_server/loopback_messages.hpp>
+#include <tersum_server/parameter_server.hpp>
+#include <tersum_server/parameter_worker.hpp>
 
 #include <chrono>
 #include <cstddef>

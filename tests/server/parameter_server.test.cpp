@@ -18,11 +18,11 @@
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
-#include <tersum/server/parameter_server.hpp>
-#include <tersum/server/parameter_worker.hpp>
-#include <tersum/single_process/loopback_messages.hpp>
 #include <tersum/single_process/loopback_transport.hpp>
 #include <tersum/two_shot_codec.hpp>
+#include <tersum_server/loopback_messages.hpp>
+#include <tersum_server/parameter_server.hpp>
+#include <tersum_server/parameter_worker.hpp>
 
 #include <doctest/doctest.h>
 

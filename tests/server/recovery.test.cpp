@@ -11,9 +11,9 @@
 #include <tersum/feedback/decayed_feedback.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
-#include <tersum/server/parameter_server.hpp>
-#include <tersum/server/parameter_worker.hpp>
-#include <tersum/single_process/loopback_messages.hpp>
+#include <tersum_server/loopback_messages.hpp>
+#include <tersum_server/parameter_server.hpp>
+#include <tersum_server/parameter_worker.hpp>
 
 #include <doctest/doctest.h>
 

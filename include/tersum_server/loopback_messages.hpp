@@ -6,9 +6,9 @@
 
 #pragma once
 
-#include <tersum/server/detail/message_queue.hpp>
-#include <tersum/server/message_transport.hpp>
 #include <tersum/status.hpp>
+#include <tersum_server/detail/message_queue.hpp>
+#include <tersum_server/message_transport.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include <tersum/server/message_transport.hpp>
+#include <tersum_server/message_transport.hpp>
 
 #include <algorithm>
 #include <chrono>

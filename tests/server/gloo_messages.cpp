@@ -4,7 +4,7 @@
 //! @file
 //! Messages over Gloo, and a parameter server that they serve, in so many processes as the argument says.
 
-#include <tersum/interop/gloo_messages.hpp>
+#include <tersum_server/interop/gloo_messages.hpp>
 
 #include <gloo/barrier.h>
 #include <gloo/rendezvous/context.h>
@@ -18,8 +18,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <interop/messages.hpp>
 #include <memory>
+#include <server/messages.hpp>
 #include <string>
 #include <vector>
 

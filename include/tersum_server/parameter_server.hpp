@@ -6,13 +6,13 @@
 
 #pragma once
 
-#include <tersum/server/detail/job_threads.hpp>
-#include <tersum/server/detail/piece_coder.hpp>
-#include <tersum/server/detail/saturated_time.hpp>
-#include <tersum/server/message.hpp>
-#include <tersum/server/message_transport.hpp>
-#include <tersum/server/served_plan.hpp>
 #include <tersum/status.hpp>
+#include <tersum_server/detail/job_threads.hpp>
+#include <tersum_server/detail/piece_coder.hpp>
+#include <tersum_server/detail/saturated_time.hpp>
+#include <tersum_server/message_header.hpp>
+#include <tersum_server/message_transport.hpp>
+#include <tersum_server/served_plan.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -205,4 +205,4 @@ class parameter_server {
 
 }  // namespace tersum::inline v0
 
-#include <tersum/server/detail/parameter_server.ipp>
+#include <tersum_server/detail/parameter_server.ipp>

@@ -6,8 +6,8 @@
 
 #pragma once
 
-#include <tersum/server/message_transport.hpp>
 #include <tersum/status.hpp>
+#include <tersum_server/message_transport.hpp>
 
 #include <mpi.h>
 
@@ -64,4 +64,4 @@ static_assert(message_transport<mpi_messages>, "tersum: must model tersum::messa
 
 }  // namespace tersum::inline v0
 
-#include <tersum/interop/detail/mpi_messages.ipp>
+#include <tersum_server/interop/detail/mpi_messages.ipp>

@@ -6,9 +6,9 @@
 
 #pragma once
 
-#include <tersum/server/detail/message_queue.hpp>
-#include <tersum/server/message_transport.hpp>
 #include <tersum/status.hpp>
+#include <tersum_server/detail/message_queue.hpp>
+#include <tersum_server/message_transport.hpp>
 
 #include <gloo/context.h>
 #include <gloo/transport/unbound_buffer.h>
@@ -73,4 +73,4 @@ static_assert(message_transport<gloo_messages>, "tersum: must model tersum::mess
 
 }  // namespace tersum::inline v0
 
-#include <tersum/interop/detail/gloo_messages.ipp>
+#include <tersum_server/interop/detail/gloo_messages.ipp>

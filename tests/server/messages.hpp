@@ -9,8 +9,8 @@
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/quantize/cast.hpp>
 #include <tersum/rotate/no_rotation.hpp>
-#include <tersum/server/parameter_server.hpp>
-#include <tersum/server/parameter_worker.hpp>
+#include <tersum_server/parameter_server.hpp>
+#include <tersum_server/parameter_worker.hpp>
 
 #include <chrono>
 #include <cstddef>

@@ -9,9 +9,9 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/interop/plan_fingerprint.hpp>
-#include <tersum/server/message.hpp>
 #include <tersum/status.hpp>
 #include <tersum/values_codec.hpp>
+#include <tersum_server/message_header.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -126,4 +126,4 @@ class served_plan {
 
 }  // namespace tersum::inline v0
 
-#include <tersum/server/detail/served_plan.ipp>
+#include <tersum_server/detail/served_plan.ipp>

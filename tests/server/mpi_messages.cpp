@@ -4,12 +4,12 @@
 //! @file
 //! Messages over MPI, and a parameter server that they serve.
 
-#include <tersum/interop/mpi_messages.hpp>
+#include <tersum_server/interop/mpi_messages.hpp>
 
 #include <mpi.h>
 
 #include <cstdio>
-#include <interop/messages.hpp>
+#include <server/messages.hpp>
 
 int main(int argc, char** argv)
 {
