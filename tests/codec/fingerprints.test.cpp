@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Fingerprints of states follow from what states are made of: no two of unlike sections or records agree.
+//! Fingerprints follow from what memory is made of, and those of plans from parameters too: no two that differ in it agree.
 
 #include <tersum/chunk/random_chunks.hpp>
 #include <tersum/detail/sections.hpp>
@@ -12,7 +12,11 @@
 #include <tersum/feedback/decayed_feedback.hpp>
 #include <tersum/feedback/kept_by.hpp>
 #include <tersum/feedback/kept_in.hpp>
+#include <tersum/interop/plan_fingerprint.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/range/absmax_range.hpp>
+#include <tersum/reduce/guard_lanes.hpp>
+#include <tersum/reduce/widening_sum.hpp>
 #include <tersum/sharded_presets.hpp>
 
 #include <doctest/doctest.h>
@@ -195,6 +199,19 @@ TEST_CASE("[fingerprint] plans that differ in what no state holds go on with eac
   CHECK_FALSE(same(presets::two_shot_4, presets::two_shot_4_ef));
 }
 
+TEST_CASE("[fingerprint] every compiler finds the same ones, while it compiles and while it runs")
+{
+  layout const gradient{7192};
+  world const ranks{.size = 4, .rank = 1};
+  static constexpr std::uint64_t compiled =
+    presets::two_shot_4_ef.plan(layout{7192}, {.size = 4, .rank = 1}).state_fingerprint();
+  CHECK(compiled == presets::two_shot_4_ef.plan(gradient, ranks).state_fingerprint());
+  CHECK(compiled == 0xf33599c9c697ab02u);
+  CHECK(presets::topkc_b2_ef.plan(gradient, ranks).state_fingerprint() == 0x285f39e23f747102u);
+  CHECK(fingerprint(presets::rotated_sat4.plan(gradient, ranks), 1) == 0x6bf1c204ea8ae6b1u);
+  CHECK(fingerprint(presets::rotated_sat4_tc.plan(gradient, ranks), 1) == 0x6bf1c204ea8ae6b1u);
+}
+
 TEST_CASE(
   "[fingerprint] owners' residuals, and parts of shards, are those of one rank of one world")
 {
@@ -216,6 +233,107 @@ TEST_CASE(
   CHECK(at(presets::values_4, even) != at(presets::values_4, uneven));
   CHECK(at(presets::summed_shards_sat4, even) != at(presets::summed_shards_sat4, uneven));
   CHECK(at(presets::sharded_4, even) == of(presets::sharded_4, 2, 0));
+}
+
+TEST_CASE(
+  "[fingerprint] plans that differ in one policy, parameter or size never have the same one")
+{
+  tensor const matrices[] = {{"a", 100, 30, 0}, {"b", 1, 96, 3000}, {"c", 64, 64, 3096}};
+  tensor const turned[]   = {{"a", 30, 100, 0}, {"b", 1, 96, 3000}, {"c", 64, 64, 3096}};
+  std::map<std::uint64_t, int> seen;
+  int number              = 0;
+  layout const plain      = {.coordinates = 7192};
+  layout const bucket     = {.coordinates = 7192, .tensors = matrices};
+  layout const of_turned  = {.coordinates = 7192, .tensors = turned};
+  layout const of_large   = {.coordinates = 7192, .tensors = matrices, .bypass_below = 3050};
+  layout const of_vectors = {.coordinates = 7192, .tensors = matrices, .bypass_vectors = false};
+  layout const unpaid     = {.coordinates = 7192, .bypass_unpaid = false};
+  auto const add_in       = [&](layout const& gradient, auto const& codec, int size) {
+    ++number;
+    std::uint64_t const own =
+      fingerprint(codec.plan(gradient, {.size = size, .rank = size - 1}), 1);
+    CAPTURE(number);
+    CAPTURE(seen[own]);
+    CHECK(seen[own] == 0);
+    seen[own] = number;
+    CHECK(own == fingerprint(codec.plan(gradient, {.size = size, .rank = 0}), 1));
+  };
+  auto const add = [&](auto const&... codecs) { (add_in(plain, codecs, 5), ...); };
+
+  for (layout const& gradient : {plain, bucket, of_turned, of_large, of_vectors, unpaid}) {
+    add_in(gradient, presets::two_shot_2, 5);
+    add_in(gradient, presets::topkc_b05, 5);
+  }
+  for (int const size : {1, 2, 4}) { add_in(plain, presets::two_shot_2, size); }
+
+  // Kinds of codecs, of one quantizer.
+  add(presets::two_shot_4, presets::gathered_4, presets::sharded_4, presets::values_4);
+  add(presets::rotated_sat4, presets::summed_shards_sat4);
+  add(presets::fp32, presets::fp16, presets::bf16);
+  for (layout const& gradient : {bucket, of_turned}) {
+    add_in(gradient, presets::powersgd_r4, 5);
+    add_in(gradient, presets::powersgd_r1, 5);
+    add_in(gradient, presets::acp_r4, 5);
+  }
+
+  // Feedback, in each kind that takes it.
+  using averaged = averaged_feedback;
+  using decayed  = decayed_feedback;
+  add(presets::two_shot<4, error_feedback>{}, presets::two_shot<4, kept_by_ranks<>>{});
+  add(presets::two_shot<4, kept_by_owners<>>{}, presets::two_shot<4, kept_in<bfloat16>>{});
+  add(presets::two_shot<4, averaged>{},
+      presets::two_shot<4, averaged>{.feedback = {.averaging = 0.75f}});
+  add(presets::two_shot<4, decayed>{}, presets::two_shot<4, decayed>{.feedback = {.decay = 0.75f}});
+  add(presets::two_shot<4, decayed>{.feedback = {.reset_every = 3}},
+      presets::two_shot<4, decayed>{.feedback = {.reset_every = 4}});
+  add(presets::gathered<4, error_feedback>{}, presets::sharded<4, error_feedback>{});
+  add(presets::values<4, error_feedback>{}, presets::values<4, difference_feedback>{});
+
+  // Metrics.
+  add(presets::metric_2, presets::metric_3);
+  add(two_shot_codec<fixed_chunks<1024>,
+                     partial_hadamard<1024>,
+                     lloyd_max<2>,
+                     no_feedback,
+                     kept_diagonal_in<bfloat16>>{});
+  add(two_shot_codec<fixed_chunks<1024>,
+                     partial_hadamard<1024>,
+                     lloyd_max<2>,
+                     no_feedback,
+                     given_diagonal>{});
+
+  // Chunkers.
+  add(presets::topkc_b2, presets::topkc_b8, presets::randomkc_b2, presets::topkc_sat4);
+  add(presets::allocated_2, presets::allocated_4, presets::allocated_sat_4);
+  add(presets::allocated_two_shot<>{.chunker = {.bits = 2, .weighting = 0.25f}});
+  add(presets::two_way_shot<4, 8>{}, presets::two_way_shot<8, 4>{}, presets::two_way_shot<3, 5>{});
+
+  // Ranges, quantizers and reducers.
+  add(presets::tracked_saturating<stochastic_quantizer<4>>{.range = {.clip = 1.8f}});
+  add(presets::tracked_saturating<stochastic_quantizer<4, independent>>{.range = {.clip = 1.8f}});
+  add(presets::tracked_saturating<nearest_quantizer<4>>{.range = {.clip = 1.8f}});
+  add(presets::tracked_saturating<stochastic_quantizer<4>, no_feedback, no_rotation>{
+    .range = {.clip = 1.8f}});
+  add(codec<fixed_chunks<1024>,
+            partial_hadamard<1024>,
+            rms_range<no_headroom>,
+            stochastic_quantizer<4>,
+            widening_sum<4, 8>>{.range = {.clip = 1.8f}},
+      codec<fixed_chunks<1024>,
+            partial_hadamard<1024>,
+            rms_range<no_headroom>,
+            stochastic_quantizer<4>,
+            widening_sum<4, 16>>{.range = {.clip = 1.8f}},
+      codec<fixed_chunks<1024>,
+            partial_hadamard<1024>,
+            rms_range<no_headroom>,
+            stochastic_quantizer<4>,
+            guard_lanes<8>>{.range = {.clip = 1.8f}},
+      codec<fixed_chunks<1024>,
+            partial_hadamard<1024>,
+            absmax_range<no_headroom>,
+            stochastic_quantizer<4>,
+            guard_lanes<8>>{.range = {.clip = 1.8f}});
 }
 
 TEST_CASE("[fingerprint] a section hashes its own name, and no two sections have the same")

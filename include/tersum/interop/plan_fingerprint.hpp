@@ -19,8 +19,8 @@
 namespace tersum::inline v0 {
 
 //! @brief A hash of 64 bits over all that the ranks of an exchange must have in common: the codec's policies and
-//! parameters, the layout without names, the world's size, the seed, and the version of the wire format. The rank is
-//! not part of it.
+//! parameters, the sections of workspace and state as rank 0 has them, the layout without names, the world's size, the seed,
+//! and the version of the wire format. The rank is not part of it.
 //!
 //! Equal plans have equal fingerprints, whatever compiler made them. Different plans have different ones, with two
 //! exceptions: a chance of 2^-64, and two policies of your own that differ in none of the values that are probed.

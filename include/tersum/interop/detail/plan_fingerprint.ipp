@@ -141,10 +141,12 @@ void add_rotator(fingerprint_hash& hash, [[maybe_unused]] Rotator const& rotator
   }
 }
 
-//! What feedback does that is not `error_feedback`.
+//! Whether there is feedback, and what it does that is not `error_feedback`.
 template <class Feedback>
 void add_feedback(fingerprint_hash& hash, Feedback const& feedback)
 {
+  hash.add(Feedback::enabled);
+  hash.add(of_differences<Feedback>);
   if constexpr (Feedback::enabled && !has_adds_lost<Feedback>) {
     hash.add(feedback.before(host_group{}, 3.0f, 7.0f));
     hash.add(feedback.after(host_group{}, 3.0f, 7.0f, 11.0f));
@@ -152,6 +154,7 @@ void add_feedback(fingerprint_hash& hash, Feedback const& feedback)
   if constexpr (Feedback::enabled && has_kept_weight<Feedback>) {
     hash.add(feedback.kept_weight(1, 3.0f));
   }
+  if constexpr (requires { feedback.reset_every; }) { hash.add(feedback.reset_every); }
 }
 
 //! What a metric does to a scale.
@@ -161,7 +164,6 @@ void add_metric(fingerprint_hash& hash, Metric const& metric)
   if constexpr (Metric::scaled) {
     hash.add(metric.least(host_group{}, 3.0f));
     hash.add(has_update<Metric>);
-    if constexpr (sizeof(typename scale_of<Metric>::type) == 2) { hash.add(true); }
     if constexpr (has_update<Metric>) {
       for (float const steps : {0.0f, 1e6f}) {
         hash.add(metric.update(host_group{}, 3.0f, 7.0f, steps));
@@ -190,18 +192,7 @@ void add_range(fingerprint_hash& hash, Range const& range)
 template <class Codec>
 void add_codec(fingerprint_hash& hash, Codec const& codec)
 {
-  hash.add(casts<Codec> || gathering<Codec> || (is_low_rank<Codec> && !agrees<Codec>));
-  hash.add(agrees<Codec>);
-  hash.add(selects<Codec>);
-  hash.add(Codec::rotates_all);
-  hash.add(feeds_back<Codec>);
   hash.add(Codec::chunk_size);
-  hash.add(gathering<Codec>);
-  if constexpr (scattering<Codec>) { hash.add(true); }
-  if constexpr (sharding<Codec>) { hash.add(2); }
-  if constexpr (summing<Codec>) { hash.add(9); }
-  if constexpr (copying<Codec>) { hash.add(3); }
-  if constexpr (publishing<Codec>) { hash.add(codes_differences<Codec> ? 5 : 4); }
   if constexpr (requires { typename Codec::payload_op; }) {
     add_op<typename Codec::payload_op>(hash);
   }
@@ -216,7 +207,7 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
       hash.add(orthogonalizer::max_passes);
     }
   }
-  if constexpr (requires { codec.feedback; }) { add_feedback(hash, codec.feedback); }
+  add_feedback(hash, codec.feedback);
   if constexpr (requires { codec.metric; }) { add_metric(hash, codec.metric); }
   if constexpr (requires { typename Codec::rotator_type; }) {
     add_rotator<Codec::chunk_size>(hash, codec.rotator);
@@ -238,7 +229,7 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
   if constexpr (requires { typename Codec::reducer_type; }) {
     hash.add(Codec::reducer_type::lane_bits);
     hash.add(Codec::zero_word);
-    if constexpr (requires { typename Codec::reducer_type::stages_after_sum; }) { hash.add(7); }
+    hash.add(requires { typename Codec::reducer_type::stages_after_sum; });
   }
   if constexpr (ways_differ<Codec>) {
     add_quantizer(hash, typename Codec::quantizer_type{});
@@ -288,11 +279,10 @@ std::uint64_t fingerprint(plan<Codec> const& plan, std::uint64_t seed)
   hash.add(gradient.coordinates);
   hash.add(gradient.bypass_below);
   hash.add(gradient.bypass_vectors);
+  hash.add(gradient.bypass_unpaid);
   hash.add(gradient.tensors.size());
-  if (gradient.whole != 0) {
-    hash.add(gradient.first);
-    hash.add(gradient.whole);
-  }
+  hash.add(gradient.first);
+  hash.add(gradient.whole);
   for (tensor const& t : gradient.tensors) {
     hash.add(t.rows);
     hash.add(t.columns);
@@ -302,6 +292,9 @@ std::uint64_t fingerprint(plan<Codec> const& plan, std::uint64_t seed)
   if constexpr (in_shards<Codec> || summing<Codec>) {
     for (int rank = 0; rank <= plan.ranks().size; ++rank) { hash.add(plan.shard_begin(rank)); }
   }
+  // What memory is made of says what kind of codec it is. Shards of unlike sizes were added above.
+  auto const first = plan.codec().plan(gradient, world{.size = plan.ranks().size, .rank = 0});
+  hash.add(first.state_sections().fingerprint(first.workspace_sections().fingerprint(0)));
   detail::add_codec(hash, plan.codec());
   return hash.result();
 }
