@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # A test that passes when a source does not compile, for the reason that it names.
-# cmake -DCOMPILER=... -DSOURCE=... -DINCLUDES=... -P tersum_expect_failure.cmake
+# cmake -DCOMPILER=... -DSOURCE=... -DINCLUDES=... -DPRECOMPILED=... -P tersum_expect_failure.cmake
 
 file(STRINGS "${SOURCE}" lines REGEX "^// expected: ")
 if(NOT lines)
@@ -19,10 +19,17 @@ if(SOURCE MATCHES "\\.cu$")
   set(only -arch=sm_80 -ptx -o /dev/null)
 endif()
 
+# Headers that are precompiled are so without other options, and before the source defines a macro.
+set(headers)
+file(STRINGS "${SOURCE}" macros REGEX "^#define ")
+if(NOT options AND NOT macros AND SOURCE MATCHES "\\.cpp$")
+  set(headers -include "${PRECOMPILED}")
+endif()
+
 # LC_ALL=C: plain quotation marks, untranslated.
 execute_process(
   COMMAND "${CMAKE_COMMAND}" -E env LC_ALL=C "${COMPILER}" -std=c++20 ${options} ${only} "-I${INCLUDES}"
-          "${SOURCE}"
+          ${headers} "${SOURCE}"
   RESULT_VARIABLE status
   OUTPUT_VARIABLE output
   ERROR_VARIABLE output)

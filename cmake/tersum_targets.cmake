@@ -289,6 +289,21 @@ function(tersum_add_header_tests target extension)
   endif()
 endfunction()
 
+# tersum_precompile_for_mistakes(): what the files of tests/compile_fail include is read once, for those that ask for no option of their own.
+function(tersum_precompile_for_mistakes)
+  set(header "${PROJECT_BINARY_DIR}/compile_fail/all.hpp")
+  file(CONFIGURE OUTPUT "${header}" CONTENT "#include <tersum/tersum.hpp>\n#include <tersum_baselines/tersum_baselines.hpp>\n")
+  add_custom_command(
+    OUTPUT "${header}.gch"
+    COMMAND "${CMAKE_CXX_COMPILER}" -std=c++20 "-I${PROJECT_SOURCE_DIR}/include" -x c++-header -MD -MT "${header}.gch" -MF
+            "${header}.d" -o "${header}.gch" "${header}"
+    DEPENDS "${header}"
+    DEPFILE "${header}.d"
+    COMMENT "Precompiling headers for tests/compile_fail"
+    VERBATIM)
+  add_custom_target(tersum.compile_fail.headers ALL DEPENDS "${header}.gch")
+endfunction()
+
 # tersum_add_compile_failure(<source>): the test tersum.compile_fail.<name> passes when the source does not compile, a .cu
 # file with nvcc, and the compiler's output holds the text of each of its lines "// expected: <text>".
 function(tersum_add_compile_failure source)
@@ -301,7 +316,7 @@ function(tersum_add_compile_failure source)
   endif()
   add_test(NAME tersum.compile_fail.${name}
            COMMAND "${CMAKE_COMMAND}" "-DCOMPILER=${compiler}" "-DSOURCE=${source}"
-                   "-DINCLUDES=${PROJECT_SOURCE_DIR}/include" -P
+                   "-DINCLUDES=${PROJECT_SOURCE_DIR}/include" "-DPRECOMPILED=${PROJECT_BINARY_DIR}/compile_fail/all.hpp" -P
                    "${PROJECT_SOURCE_DIR}/cmake/tersum_expect_failure.cmake")
   set_tests_properties(tersum.compile_fail.${name} PROPERTIES LABELS "${labels}")
 endfunction()
