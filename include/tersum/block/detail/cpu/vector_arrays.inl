@@ -47,33 +47,6 @@ TERSUM_TARGET inline void add_residual(Element const* from,
   for (; i < count; ++i) { to[i] = to_float(from[i]) + to_float(residual[i]); }
 }
 
-//! @brief Lists the numbers i of `begin` to `end` whose from[i] reach a magnitude, as the bits of a float, in ascending order.
-//! Returns how many there are; `to` has room for all.
-template <class Element>
-TERSUM_TARGET inline std::uint64_t list_reaching(Element const* from,
-                                                 std::uint64_t begin,
-                                                 std::uint64_t end,
-                                                 std::uint32_t least,
-                                                 std::uint32_t* to)
-{
-  std::uint64_t count = 0, i = begin;
-#if TERSUM_SIMD_WIDTH == 16
-  for (; i + width <= end; i += width) {
-    fetch_beyond<false>(from + i);
-    words const magnitude = to_bits(load_values(from + i)) & 0x7fffffffu;
-    __mmask16 const reach = _mm512_cmpge_epu32_mask((__m512i)magnitude, (__m512i)broadcast(least));
-    words const number    = lane_index() + static_cast<std::uint32_t>(i);
-    store(to + count, (words)_mm512_maskz_compress_epi32(reach, (__m512i)number));
-    count += static_cast<std::uint64_t>(__builtin_popcount(reach));
-  }
-#endif
-  for (; i < end; ++i) {
-    to[count] = static_cast<std::uint32_t>(i);
-    count += (float_bits(to_float(from[i])) & 0x7fffffffu) >= least ? 1u : 0u;
-  }
-  return count;
-}
-
 //! Stores what feedback keeps, `kept_value` of each.
 TERSUM_SIMD void store_kept(float* to, floats v, std::uint32_t) { store(to, v); }
 

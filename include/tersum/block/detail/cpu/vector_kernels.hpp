@@ -185,17 +185,6 @@ void add_residual(
   TERSUM_DISPATCH(set, true, add_residual(from, residual, to, count));
 }
 
-template <class Element>
-[[nodiscard]] std::uint64_t list_reaching(instruction_set set,
-                                          Element const* from,
-                                          std::uint64_t begin,
-                                          std::uint64_t end,
-                                          std::uint32_t least,
-                                          std::uint32_t* to)
-{
-  TERSUM_DISPATCH(set, true, list_reaching(from, begin, end, least, to));
-}
-
 template <class To>
 void convert_sendable(instruction_set set, float const* from, To* to, std::size_t count)
 {

@@ -20,13 +20,6 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief Whether a range says of its plain form that it is `square_norm`.
-template <class Range>
-inline constexpr bool is_square_norm = requires
-{
-  requires Range::is_square_norm;
-};
-
 //! @brief The measurement of chunks and tensors: gradient to agreed scalars.
 template <class Codec, class Element>
 class cpu_measure : cpu_chunks<Codec, Element> {
@@ -87,9 +80,7 @@ void cpu_measure<Codec, Element>::measure_ranges() const
   scalar* const agreed = static_cast<scalar*>(args_.agreed);
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
     this->with_values(chunk, [&](auto from) {
-      if constexpr (is_square_norm<range>) {
-        agreed[chunk] = to_agreed<range>(square_norm<size>(set_, from));
-      } else if constexpr (!has_measurement<range>) {
+      if constexpr (!has_measurement<range>) {
         agreed[chunk] = to_agreed<range>(measure_plainly(chunk, from));
       } else if constexpr (measures<range, statistic::chunk_magnitude>) {
         float magnitude = 0;
