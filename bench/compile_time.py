@@ -30,7 +30,7 @@ COMMANDS = {
     "clang++": ["clang++", "-std=c++20", "-O3", "-DNDEBUG", "-c"],
     "nvcc": ["nvcc", "-std=c++20", "-O3", "-DNDEBUG", "-arch=sm_90", "-c", "-x", "cu"],
 }
-PROGRAM = """#include <tersum/{presets}.hpp>
+PROGRAM = """#include <{presets}.hpp>
 #include <{header}>
 #include <cstddef>
 #include <span>
@@ -103,7 +103,7 @@ def measure(compilers, what, pattern, repeat):
                     failed += 1
                     continue
                 results.append({"compiler": compiler, "name": name, "seconds": statistics.median(taken), "runs": taken,
-                                "kind": "headers" if name.startswith("tersum/") else "presets"})
+                                "kind": "headers" if name.startswith("tersum") else "presets"})
     return results, failed
 
 
