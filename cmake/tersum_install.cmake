@@ -11,14 +11,15 @@ set(package_folder "${CMAKE_INSTALL_DATADIR}/cmake/tersum")
 
 install(
   DIRECTORY "${PROJECT_SOURCE_DIR}/include/tersum" "${PROJECT_SOURCE_DIR}/include/tersum_baselines"
-            "${PROJECT_SOURCE_DIR}/include/tersum_server"
+            "${PROJECT_SOURCE_DIR}/include/tersum_server" "${PROJECT_SOURCE_DIR}/include/tersum_nccl_device"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
   FILES_MATCHING
   PATTERN "*.hpp"
   PATTERN "*.cuh"
   PATTERN "*.ipp"
   PATTERN "*.inl")
-install(TARGETS tersum tersum_baselines tersum_server EXPORT tersum INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(TARGETS tersum tersum_baselines tersum_server tersum_nccl_device EXPORT tersum
+        INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(
   EXPORT tersum
   FILE tersum-config.cmake

@@ -6,10 +6,10 @@
 
 #include "compile.hpp"
 
-#include <tersum/interop/nccl_fused.cuh>
 #include <tersum/tersum.cuh>
 
 #include <cstdint>
+#include <tersum_nccl_device/nccl_fused.cuh>
 
 namespace {
 

@@ -7,11 +7,11 @@
 
 #if __has_include(<nccl_device.h>)
 
-#include <tersum/interop/nccl_fused.cuh>
 #include <tersum/presets.hpp>
 
 #include <functional>
 #include <span>
+#include <tersum_nccl_device/nccl_fused.cuh>
 
 tersum::status reduce(tersum::nccl_fused const& fused,
                       tersum::cuda_executor const& exec,

@@ -5,7 +5,6 @@
 //! Exchanges of shards and of values on a device over NCCL.
 
 #include <tersum/interop/nccl_pieces.cuh>
-#include <tersum/interop/nccl_symmetric.cuh>
 #include <tersum/sharded_presets.hpp>
 #include <tersum/tersum.cuh>
 
@@ -20,6 +19,7 @@
 #include <interop/nccl_conformance.hpp>
 #include <interop/twin.hpp>
 #include <span>
+#include <tersum_nccl_device/nccl_symmetric.cuh>
 #include <type_traits>
 #include <vector>
 

@@ -26,9 +26,10 @@
 #include <tersum/block/cuda_context.cuh>
 #include <tersum/config.hpp>
 #include <tersum/execute/detail/cuda_kernels.cuh>
-#include <tersum/interop/detail/nccl_symmetric_kernels.cuh>
 
 #include <nccl.h>
+
+#include <tersum_nccl_device/detail/nccl_symmetric_kernels.cuh>
 
 #if NCCL_VERSION_CODE >= 22800
 

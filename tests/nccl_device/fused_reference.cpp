@@ -7,9 +7,9 @@
 #include <tersum/single_process/loopback.hpp>
 #include <tersum/tersum.hpp>
 
-#include <interop/fused_cases.hpp>
 #include <map>
 #include <mutex>
+#include <nccl_device/fused_cases.hpp>
 #include <string>
 #include <tuple>
 #include <utility>

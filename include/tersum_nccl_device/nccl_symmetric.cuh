@@ -9,11 +9,12 @@
 
 #include <tersum/exchange/rank_blocks.hpp>
 #include <tersum/execute/cuda_executor.cuh>
-#include <tersum/interop/detail/nccl_symmetric_kernels.cuh>
 #include <tersum/interop/nccl.cuh>
 
 #include <cuda_runtime_api.h>
 #include <nccl.h>
+
+#include <tersum_nccl_device/detail/nccl_symmetric_kernels.cuh>
 
 #if NCCL_VERSION_CODE >= 22800
 
@@ -116,6 +117,6 @@ class nccl_symmetric {
 
 }  // namespace tersum::inline v0
 
-#include <tersum/interop/detail/nccl_symmetric.ipp>
+#include <tersum_nccl_device/detail/nccl_symmetric.ipp>
 
 #endif  // NCCL_VERSION_CODE >= 22800

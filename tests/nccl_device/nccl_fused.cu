@@ -4,7 +4,6 @@
 //! @file
 //! Exchanges in one kernel over memory that NCCL maps into all ranks, and with faults in how its blocks wait for one another.
 
-#include <tersum/interop/nccl_fused.cuh>
 #include <tersum/tersum.cuh>
 
 #include <cuda_runtime.h>
@@ -14,10 +13,11 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
-#include <interop/fused_cases.hpp>
 #include <interop/nccl_conformance.hpp>
+#include <nccl_device/fused_cases.hpp>
 #include <span>
 #include <string_view>
+#include <tersum_nccl_device/nccl_fused.cuh>
 #include <type_traits>
 #include <vector>
 

@@ -7,14 +7,12 @@
 
 #pragma once
 
-#include <tersum/interop/nccl_symmetric.cuh>
-
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
-#if NCCL_VERSION_CODE >= 22800
+#include <tersum_nccl_device/nccl_symmetric.cuh>
 
-#include <tersum/interop/detail/nccl_fused_kernel.cuh>
+#if NCCL_VERSION_CODE >= 22800
 
 #include <nccl_device.h>
 
@@ -23,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <tersum_nccl_device/detail/nccl_fused_kernel.cuh>
 
 namespace tersum::inline v0 {
 
@@ -136,6 +135,6 @@ class nccl_fused {
 
 }  // namespace tersum::inline v0
 
-#include <tersum/interop/detail/nccl_fused.ipp>
+#include <tersum_nccl_device/detail/nccl_fused.ipp>
 
 #endif  // NCCL_VERSION_CODE >= 22800

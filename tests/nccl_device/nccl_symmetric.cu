@@ -5,7 +5,6 @@
 //! Rounds and exchanges over memory that NCCL maps into all ranks.
 
 #include <tersum/interop/nccl.cuh>
-#include <tersum/interop/nccl_symmetric.cuh>
 #include <tersum/tersum.cuh>
 
 #include <cuda_runtime.h>
@@ -19,6 +18,7 @@
 #include <interop/nccl_conformance.hpp>
 #include <interop/twin.hpp>
 #include <span>
+#include <tersum_nccl_device/nccl_symmetric.cuh>
 #include <vector>
 
 namespace tersum::tests {
