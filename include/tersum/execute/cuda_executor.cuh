@@ -13,6 +13,7 @@
 
 #include <tersum/codec.hpp>
 #include <tersum/exchange/exchange_launches.hpp>
+#include <tersum/execute/detail/architectures.cuh>
 #include <tersum/execute/detail/cuda_kernels.cuh>
 #include <tersum/execute/executor.hpp>
 #include <tersum/status.hpp>
@@ -36,6 +37,8 @@ concept stream_holder = requires(T const& of)
     of.get()
     } -> std::convertible_to<cudaStream_t>;
 };
+
+inline namespace TERSUM_ARCHITECTURES {
 
 //! @brief Enqueues on one stream of the current device. Never synchronizes, allocates or reads device memory.
 //!
@@ -132,6 +135,8 @@ struct basic_cuda_executor : exchange_launches<basic_cuda_executor<Of...>> {
                                        int shared,
                                        Args const&... args) const;
 };
+
+}  // namespace TERSUM_ARCHITECTURES
 
 //! @brief With the default tuning.
 using cuda_executor = basic_cuda_executor<>;

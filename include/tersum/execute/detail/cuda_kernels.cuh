@@ -10,6 +10,7 @@
 #include <tersum/block/detail/each_item.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/exchange_kernels.hpp>
+#include <tersum/execute/detail/architectures.cuh>
 #include <tersum/reduce/detail/array_reduction.hpp>
 #include <tersum/tuning.hpp>
 
@@ -73,6 +74,8 @@ enum class launch_kind : unsigned char { in_order, overlapping, together };
 template <class Kernel, class... Of>
 inline constexpr launch_kind own_launch_kind =
   overlaps_launch<Kernel, Of...> ? launch_kind::overlapping : launch_kind::in_order;
+
+inline namespace TERSUM_ARCHITECTURES {
 
 // Kernels are hidden: every shared library has its own, compiled for its own architectures.
 template <class Kernel, class Codec, class Element, class... Of>
@@ -148,5 +151,7 @@ __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
 {
   each_item(kernel_context_t<Of...>{}, item, count);
 }
+
+}  // namespace TERSUM_ARCHITECTURES
 
 }  // namespace tersum::inline v0::detail
