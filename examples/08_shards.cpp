@@ -55,7 +55,7 @@ int main()
     }
     // [reduce_scatter]
     // [all_gather]
-    auto const gather = tersum::presets::differences_4.plan(
+    auto const gather = tersum::presets::values<4, tersum::difference_feedback>{}.plan(
       {.coordinates = size}, {.size = ranks, .rank = rank}, boundaries);
     std::vector<tersum::word4> gather_kept(gather.state_bytes() / 16 + 1);
     std::vector<tersum::word4> gather_work(gather.workspace_bytes() / 16 + 1);

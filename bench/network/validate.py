@@ -31,7 +31,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TRANSPORTS = ("gloo", "mpi")
 CODECS = ("fp16", "rotated_sat8", "rotated_sat4", "two_shot_4", "allocated_2", "topkc_b2")
 # Codecs that cost so much that fp16 overtakes them on these networks, and the limits between which that happens.
-CROSSING = ("topk_b2", "powersgd_r64", "acp_r64", "thc_wide4")
+CROSSING = ("topk_b2", "powersgd_r64", "thc_wide4")
 CROSSING_RATES = (300, 400, 500, 600, 700, 850, 1000, 1200, 1400, 1700, 2000, 2400, 2800)
 # Mbit/s, and how many coordinates an exchange has that takes at most about a second.
 SIZES = {

@@ -75,7 +75,6 @@ void for_each_two_shot_codec(Visitor visit)
       visit(name, summary, codec);
       if (name == "two_shot_4_ef") {
         examples::for_each_sharded_preset(visit);
-        examples::for_each_other_sharded_preset(visit);
         examples::for_each_summed_shards_preset(visit);
         examples::for_each_values_preset(visit);
       }

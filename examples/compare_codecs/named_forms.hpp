@@ -9,7 +9,8 @@
 #include "run_served.hpp"
 
 #include <tersum/presets.hpp>
-#include <tersum/sharded_presets.hpp>
+#include <tersum/quantize/cast.hpp>
+#include <tersum/rotate/no_rotation.hpp>
 
 #include <string_view>
 
@@ -21,15 +22,21 @@ namespace compare_codecs {
 template <class Visitor>
 void for_each_served_form(Visitor visit)
 {
-  namespace p = tersum::presets;
+  namespace p         = tersum::presets;
+  using with_feedback = p::values<4, tersum::error_feedback>;
+  using in_bytes      = p::values<8>;
+  using in_halves     = tersum::
+    values_codec<tersum::fixed_chunks<1024>, tersum::no_rotation, tersum::cast<tersum::half>>;
   visit("served_4",
-        "a parameter server: values_4 up and down",
+        "a parameter server: codes of 4 bits up and down",
         through_server{p::values_4, p::values_4});
+  visit("served_4_ef",
+        "the same with error feedback",
+        through_server{with_feedback{}, with_feedback{}});
   visit(
-    "served_4_ef", "the same with error feedback", through_server{p::values_4_ef, p::values_4_ef});
-  visit("served_4_8", "values_4 up, values_8 down", through_server{p::values_4, p::values_8});
-  visit("served_8", "values_8 up and down", through_server{p::values_8, p::values_8});
-  visit("served_half", "values_half up and down", through_server{p::values_half, p::values_half});
+    "served_4_8", "codes of 4 bits up, of 8 bits down", through_server{p::values_4, in_bytes{}});
+  visit("served_8", "codes of 8 bits up and down", through_server{in_bytes{}, in_bytes{}});
+  visit("served_half", "halves up and down", through_server{in_halves{}, in_halves{}});
 }
 
 //! @}

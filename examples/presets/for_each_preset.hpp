@@ -7,7 +7,6 @@
 #pragma once
 
 #include <tersum/presets.hpp>
-#include <tersum/sharded_presets.hpp>
 #include <tersum_baselines/presets.hpp>
 
 namespace examples {
@@ -42,7 +41,6 @@ void for_each_summed_preset(Visitor visit)
         p::rotated_sat8);
   visit("rotated_sat2_ef", "rotated_sat2, to nearest, with error feedback", p::rotated_sat2_ef);
   visit("rotated_sat4_ef", "rotated_sat4, to nearest, with error feedback", p::rotated_sat4_ef);
-  visit("rotated_sat8_ef", "rotated_sat8, to nearest, with error feedback", p::rotated_sat8_ef);
 }
 
 //! Codecs that choose what travels.
@@ -59,19 +57,12 @@ void for_each_choosing_preset(Visitor visit)
   visit("topkc_b8", "the same, 8 bits", p::topkc_b8);
   visit("topkc_b05_ef", "topkc_b05 with error feedback", p::topkc_b05_ef);
   visit("topkc_b2_ef", "topkc_b2 with error feedback", p::topkc_b2_ef);
-  visit("topkc_b8_ef", "topkc_b8 with error feedback", p::topkc_b8_ef);
   visit("randomkc_b2", "random chunks as halves, 2 bits", p::randomkc_b2);
-  visit("randomkc_b2_ef", "randomkc_b2 with error feedback", p::randomkc_b2_ef);
   visit("topkc_sat4", "TopKC in rotated 4-bit saturating codes, 2 bits", p::topkc_sat4);
-  visit("topkc_sat4_ef", "topkc_sat4, to nearest, with error feedback", p::topkc_sat4_ef);
   visit("allocated_sat_2",
         "rotated, 0, 2, 4 or 8 bits for each chunk by its norm, saturating sums, 2 bits",
         p::allocated_sat_2);
-  visit("allocated_sat_3", "the same, 3 bits", p::allocated_sat_3);
   visit("allocated_sat_4", "the same, 4 bits", p::allocated_sat_4);
-  visit("allocated_sat_8", "the same, chunks of 1024, 8 bits", p::allocated_sat_8);
-  visit("allocated_sat_2_ef", "allocated_sat_2, to nearest, with feedback", p::allocated_sat_2_ef);
-  visit("allocated_sat_3_ef", "allocated_sat_3, to nearest, with feedback", p::allocated_sat_3_ef);
   visit("allocated_sat_4_ef", "allocated_sat_4, to nearest, with feedback", p::allocated_sat_4_ef);
 }
 
@@ -84,10 +75,7 @@ void for_each_low_rank_preset(Visitor visit)
   visit("powersgd_r4", "the same, rank 4", p::powersgd_r4);
   visit("powersgd_r16", "the same, rank 16", p::powersgd_r16);
   visit("powersgd_r64", "the same, rank 64", p::powersgd_r64);
-  visit("acp_r1", "one factor of rank 1 a step, in turns (ACP-SGD), feedback", p::acp_r1);
-  visit("acp_r4", "the same, rank 4", p::acp_r4);
-  visit("acp_r16", "the same, rank 16", p::acp_r16);
-  visit("acp_r64", "the same, rank 64", p::acp_r64);
+  visit("acp_r4", "one factor of rank 4 a step, in turns (ACP-SGD), feedback", p::acp_r4);
 }
 
 //! Codecs whose codes are decoded, added and encoded again by the owners of parts.
@@ -95,31 +83,21 @@ template <class Visitor>
 void for_each_two_shot_preset(Visitor visit)
 {
   namespace p = tersum::presets;
-  visit("two_shot_1", "rotated, Lloyd-Max codes of 1 bit, added by owners of parts", p::two_shot_1);
-  visit("two_shot_2", "the same, 2 bits", p::two_shot_2);
+  visit(
+    "two_shot_2", "rotated, Lloyd-Max codes of 2 bits, added by owners of parts", p::two_shot_2);
   visit("two_shot_3", "the same, 3 bits", p::two_shot_3);
   visit("two_shot_4", "the same, 4 bits", p::two_shot_4);
   visit("two_shot_8", "the same, 8 bits", p::two_shot_8);
-  visit("two_shot_1_ef", "two_shot_1 with error feedback on ranks and owners", p::two_shot_1_ef);
-  visit("two_shot_2_ef", "two_shot_2 with error feedback on ranks and owners", p::two_shot_2_ef);
+  visit(
+    "two_shot_1_ef", "codes of 1 bit with error feedback on ranks and owners", p::two_shot_1_ef);
   visit("two_shot_4_ef", "two_shot_4 with error feedback on ranks and owners", p::two_shot_4_ef);
-  visit("two_shot_1_3", "two_shot_2 with 1 bit up and 3 bits down", p::two_shot_1_3);
-  visit("two_shot_4_8", "the same, 4 bits up and 8 down", p::two_shot_4_8);
+  visit("two_shot_4_8", "two_shot_4 with 4 bits up and 8 bits down", p::two_shot_4_8);
   visit("metric_2", "two_shot_2 in units of each coordinate, from decoded means", p::metric_2);
   visit("metric_3", "the same, 3 bits", p::metric_3);
-  visit("metric_4", "the same, 4 bits", p::metric_4);
-  visit("gathered_1", "two_shot_1's codes, gathered and added by every rank", p::gathered_1);
-  visit("gathered_2", "the same, 2 bits", p::gathered_2);
-  visit("gathered_3", "the same, 3 bits", p::gathered_3);
+  visit("gathered_2", "two_shot_2's codes, gathered and added by every rank", p::gathered_2);
   visit("gathered_4", "the same, 4 bits", p::gathered_4);
-  visit("gathered_2_ef", "gathered_2 with error feedback", p::gathered_2_ef);
-  visit("allocated_1", "two-shot, 0 to 8 bits for each chunk by its norm, 1 bit", p::allocated_1);
-  visit("allocated_2", "the same, 2 bits", p::allocated_2);
-  visit("allocated_3", "the same, 3 bits", p::allocated_3);
+  visit("allocated_2", "two-shot, 0 to 8 bits for each chunk by its norm, 2 bits", p::allocated_2);
   visit("allocated_4", "the same, 4 bits", p::allocated_4);
-  visit("allocated_6", "the same, up to 14 bits for a chunk, 6 bits", p::allocated_6);
-  visit("allocated_8", "the same, 8 bits", p::allocated_8);
-  visit("allocated_2_ef", "allocated_2 with error feedback on the ranks", p::allocated_2_ef);
   visit("blocks_4", "4 bits in blocks of 32 with scales of their own, as MX formats", p::blocks_4);
   visit("blocks_8", "the same, 8 bits", p::blocks_8);
 }
@@ -130,21 +108,7 @@ void for_each_sharded_preset(Visitor visit)
 {
   namespace p = tersum::presets;
   visit(
-    "sharded_1", "rotated, Lloyd-Max codes of 1 bit, added by the ranks of shards", p::sharded_1);
-  visit("sharded_2", "the same, 2 bits", p::sharded_2);
-  visit("sharded_3", "the same, 3 bits", p::sharded_3);
-  visit("sharded_4", "the same, 4 bits", p::sharded_4);
-}
-
-//! More of them.
-template <class Visitor>
-void for_each_other_sharded_preset(Visitor visit)
-{
-  namespace p = tersum::presets;
-  visit("sharded_8", "sharded_4 with 8 bits", p::sharded_8);
-  visit("sharded_half", "halves with a scale for each chunk, added in float", p::sharded_half);
-  visit("sharded_2_ef", "sharded_2 with error feedback", p::sharded_2_ef);
-  visit("sharded_4_ef", "sharded_4 with error feedback", p::sharded_4_ef);
+    "sharded_4", "rotated, Lloyd-Max codes of 4 bits, added by the ranks of shards", p::sharded_4);
 }
 
 //! Codecs of shards that a reduce-scatter adds.
@@ -154,9 +118,6 @@ void for_each_summed_shards_preset(Visitor visit)
   namespace p = tersum::presets;
   visit(
     "summed_shards_sat4", "rotated_sat4 of shards: a reduce-scatter adds", p::summed_shards_sat4);
-  visit("summed_shards_sat4_ef", "the same with error feedback", p::summed_shards_sat4_ef);
-  visit("summed_shards_sat8", "the same, 8 bits", p::summed_shards_sat8);
-  visit("summed_shards_wide4", "the same, 4 bits in native integers of 8", p::summed_shards_wide4);
 }
 
 //! Codecs of values: `all_gather_values` takes them.
@@ -165,11 +126,6 @@ void for_each_values_preset(Visitor visit)
 {
   namespace p = tersum::presets;
   visit("values_4", "shards of the mean to all ranks, Lloyd-Max codes of 4 bits", p::values_4);
-  visit("values_4_ef", "the same with error feedback", p::values_4_ef);
-  visit("values_8", "the same, 8 bits", p::values_8);
-  visit("values_half", "the same, halves with a scale for each chunk", p::values_half);
-  visit("differences_2", "what has changed since the last exchange, 2 bits", p::differences_2);
-  visit("differences_4", "the same, 4 bits", p::differences_4);
 }
 
 //! All codecs of `all_reduce_mean` and of `reduce_scatter_mean` whose codes are not summed.
@@ -181,7 +137,6 @@ void for_each_preset(Visitor visit)
   for_each_low_rank_preset(visit);
   for_each_two_shot_preset(visit);
   for_each_sharded_preset(visit);
-  for_each_other_sharded_preset(visit);
 }
 //! @}
 

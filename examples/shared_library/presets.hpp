@@ -57,7 +57,6 @@ template <class Visitor>
 void for_each_sharded_preset(Visitor visit)
 {
   examples::for_each_sharded_preset(visit);
-  examples::for_each_other_sharded_preset(visit);
   examples::for_each_summed_shards_preset(visit);
 }
 

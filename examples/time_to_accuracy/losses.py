@@ -37,7 +37,7 @@ LAST_PHASE = 0.3  # of all steps: those in which the second of two presets is us
 
 class Ranks:
     """The exchange of all ranks: `mean` averages a list of flat gradients, one a rank, or momenta since `send_momenta`. With two
-    presets, "sharded_2,gathered_4", the first one gives each rank a shard of the mean, and the second one codes the mean."""
+    presets, "sharded_4,gathered_2", the first one gives each rank a shard of the mean, and the second one codes the mean."""
 
     def __init__(self, preset, parameters, world, seed):
         self.parameters, self.world, self.seed = parameters, world, seed

@@ -8,8 +8,7 @@ import torch
 import tersum_torch
 
 # Of gradients, and of momenta. With fp16 for both it is the same optimizer uncompressed.
-MOMENTA = {"momentum_1": ("two_shot_4", "two_shot_1_ef"), "momentum_2": ("two_shot_4", "two_shot_2_ef"),
-           "momentum_fp16": ("fp16", "fp16")}
+MOMENTA = {"momentum_1": ("two_shot_4", "two_shot_1_ef"), "momentum_fp16": ("fp16", "fp16")}
 FREEZE = 0.2  # of all steps: when second moments are frozen
 
 

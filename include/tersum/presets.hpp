@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Named codecs: values to make plans from.
+//! Named codecs: values to make plans from. Names that would differ in a number only are made of the templates here: docs/tuning.md.
 
 #pragma once
 
@@ -11,7 +11,6 @@
 #include <tersum/chunk/random_chunks.hpp>
 #include <tersum/chunk/top_chunks.hpp>
 #include <tersum/codec.hpp>
-#include <tersum/codec_kinds.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/gathered_codec.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
@@ -23,10 +22,11 @@
 #include <tersum/reduce/saturating_sum.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
 #include <tersum/rotate/tensor_core_hadamard.hpp>
+#include <tersum/sharded_codec.hpp>
+#include <tersum/summed_shards_codec.hpp>
 #include <tersum/two_shot_codec.hpp>
 #include <tersum/types.hpp>
-
-#include <type_traits>
+#include <tersum/values_codec.hpp>
 
 namespace tersum::inline v0::presets {
 
@@ -50,7 +50,6 @@ inline constexpr tracked_saturating<stochastic_quantizer<4>> rotated_sat4{.range
 inline constexpr tracked_saturating<stochastic_quantizer<8>> rotated_sat8{.range = {.clip = 3.6f}};
 inline constexpr tracked_saturating<nearest_quantizer<2>, error_feedback> rotated_sat2_ef{.range = {.clip = 1.1f}};
 inline constexpr tracked_saturating<nearest_quantizer<4>, error_feedback> rotated_sat4_ef{.range = {.clip = 1.9f}};
-inline constexpr tracked_saturating<nearest_quantizer<8>, error_feedback> rotated_sat8_ef{.range = {.clip = 3.6f}};
 //! @}
 
 //! @name The same for half and bfloat16, rotated on the tensor cores of a GPU
@@ -58,9 +57,7 @@ inline constexpr tracked_saturating<nearest_quantizer<8>, error_feedback> rotate
 //! @{
 template <int Bits>
 using tensor_core_saturating = tracked_saturating<stochastic_quantizer<Bits>, no_feedback, tensor_core_hadamard<1024>>;
-inline constexpr tensor_core_saturating<2> rotated_sat2_tc{.range = {.clip = 1.1f}};
 inline constexpr tensor_core_saturating<4> rotated_sat4_tc{.range = {.clip = 1.9f}};
-inline constexpr tensor_core_saturating<8> rotated_sat8_tc{.range = {.clip = 3.6f}};
 //! @}
 
 //! @name TopKC: the chunks with the largest summed norms, in half; bits per coordinate in the name
@@ -73,13 +70,11 @@ inline constexpr top_halves<64>  topkc_b2{.chunker = {.bits = 2}};
 inline constexpr top_halves<64>  topkc_b8{.chunker = {.bits = 8}};
 inline constexpr top_halves<128, error_feedback> topkc_b05_ef{.chunker = {.bits = 0.5f}};
 inline constexpr top_halves<64, error_feedback>  topkc_b2_ef{.chunker = {.bits = 2}};
-inline constexpr top_halves<64, error_feedback>  topkc_b8_ef{.chunker = {.bits = 8}};
 //! @}
 
 //! @name Random chunks in half: what TopKC has to beat
 //! @{
 inline constexpr cast_codec<half, random_chunks<64>> randomkc_b2{.chunker = {.bits = 2}};
-inline constexpr cast_codec<half, random_chunks<64>, error_feedback> randomkc_b2_ef{.chunker = {.bits = 2}};
 //! @}
 
 //! @name TopKC with rotated saturating codes of 4 bits in place of halves, 2 bits per coordinate
@@ -87,20 +82,14 @@ inline constexpr cast_codec<half, random_chunks<64>, error_feedback> randomkc_b2
 template <quantizer Quantizer, feedback Feedback = no_feedback>
 using top_saturating = codec<top_chunks<256>, partial_hadamard<256>, rms_range<tracked_correlation, bfloat16>, Quantizer, saturating_sum<Quantizer::bits>, Feedback>;
 inline constexpr top_saturating<stochastic_quantizer<4>> topkc_sat4{.chunker = {.bits = 2}, .range = {.clip = 0}};
-inline constexpr top_saturating<nearest_quantizer<4>, error_feedback> topkc_sat4_ef{.chunker = {.bits = 2}, .range = {.clip = 0}};
 //! @}
 
 //! @name A width of 0, 2, 4 or 8 bits for every chunk, summed in saturating lanes; bits per coordinate in the name
-//! At 8 bits, the widest there is, hardly anything is left to choose: longer chunks then save norms.
 //! @{
 template <quantizer Quantizer, feedback Feedback = no_feedback>
 using allocated_saturating = codec<allocated_chunks<256, 2, 4, 8>, partial_hadamard<256>, rms_range<tracked_correlation, bfloat16>, Quantizer, saturating_sum<8>, Feedback>;
 inline constexpr allocated_saturating<stochastic_quantizer<8>> allocated_sat_2{.chunker = {.bits = 2}};
-inline constexpr allocated_saturating<stochastic_quantizer<8>> allocated_sat_3{.chunker = {.bits = 3}};
 inline constexpr allocated_saturating<stochastic_quantizer<8>> allocated_sat_4{.chunker = {.bits = 4}};
-inline constexpr codec<allocated_chunks<1024, 2, 4, 8>, partial_hadamard<1024>, rms_range<tracked_correlation, bfloat16>, stochastic_quantizer<8>, saturating_sum<8>> allocated_sat_8{.chunker = {.bits = 8}};
-inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> allocated_sat_2_ef{.chunker = {.bits = 2}};
-inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> allocated_sat_3_ef{.chunker = {.bits = 3}};
 inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> allocated_sat_4_ef{.chunker = {.bits = 4}};
 //! @}
 
@@ -116,10 +105,7 @@ inline constexpr power_iteration<64> powersgd_r64{};
 
 template <int Rank>
 using alternating_iteration = low_rank_codec<low_rank<Rank>, float, low_rank_schedule::alternating>;
-inline constexpr alternating_iteration<1>  acp_r1{};
 inline constexpr alternating_iteration<4>  acp_r4{};
-inline constexpr alternating_iteration<16> acp_r16{};
-inline constexpr alternating_iteration<64> acp_r64{};
 //! @}
 
 //! @name Two shots: rotated chunks in Lloyd-Max codes, decoded and added by the owners of parts, encoded once more
@@ -128,23 +114,19 @@ inline constexpr alternating_iteration<64> acp_r64{};
 //! @{
 template <int Bits, feedback Feedback = no_feedback>
 using two_shot = two_shot_codec<fixed_chunks<1024>, partial_hadamard<1024>, lloyd_max<Bits>, Feedback>;
-inline constexpr two_shot<1> two_shot_1{};
 inline constexpr two_shot<2> two_shot_2{};
 inline constexpr two_shot<3> two_shot_3{};
 inline constexpr two_shot<4> two_shot_4{};
 inline constexpr two_shot<8> two_shot_8{};
 inline constexpr two_shot<1, error_feedback> two_shot_1_ef{};
-inline constexpr two_shot<2, error_feedback> two_shot_2_ef{};
 inline constexpr two_shot<4, error_feedback> two_shot_4_ef{};
 //! @}
 
 //! @name Two shots with codes of one width to the owners of parts and of another for the mean: bits up, then bits down
-//! `two_shot_1_3` has the traffic of `two_shot_2` and loses half of what that does where the gradients of many ranks
-//! resemble each other; where they are independent it loses twice as much. `two_shot_4_8` has the widths of THC.
+//! `two_shot_4_8` has the widths of THC.
 //! @{
 template <int Up, int Down, feedback Feedback = no_feedback>
 using two_way_shot = two_shot_codec<fixed_chunks<1024>, partial_hadamard<1024>, ways<lloyd_max<Up>, lloyd_max<Down>>, Feedback>;
-inline constexpr two_way_shot<1, 3> two_shot_1_3{};
 inline constexpr two_way_shot<4, 8> two_shot_4_8{};
 //! @}
 
@@ -155,22 +137,15 @@ template <int Bits>
 using metric_two_shot = two_shot_codec<fixed_chunks<1024>, partial_hadamard<1024>, lloyd_max<Bits>, no_feedback, kept_diagonal>;
 inline constexpr metric_two_shot<2> metric_2{};
 inline constexpr metric_two_shot<3> metric_3{};
-inline constexpr metric_two_shot<4> metric_4{};
 //! @}
 
-//! @name Two shots with a width for every chunk, from none to 8 bits or, for 6 and 8 bits, to 14; bits per coordinate, norms and scales included, in the name
-//! Feedback (`_ef`) keeps what a rank's own codes lost. Owners keep nothing, because chunks change owners from step to step.
+//! @name Two shots with a width for every chunk, from none to 8 bits; bits per coordinate, norms and scales included, in the name
+//! Feedback keeps what a rank's own codes lost. Owners keep nothing, because chunks change owners from step to step.
 //! @{
 template <feedback Feedback = no_feedback>
 using allocated_two_shot = two_shot_codec<allocated_chunks<512, 1, 2, 3, 4, 5, 6, 8>, partial_hadamard<512>, lloyd_max<8>, Feedback>;
-inline constexpr allocated_two_shot<> allocated_1{.chunker = {.bits = 1}};
 inline constexpr allocated_two_shot<> allocated_2{.chunker = {.bits = 2}};
-inline constexpr allocated_two_shot<> allocated_3{.chunker = {.bits = 3}};
 inline constexpr allocated_two_shot<> allocated_4{.chunker = {.bits = 4}};
-using wide_two_shot = two_shot_codec<allocated_chunks<512, 2, 4, 6, 7, 8, 10, 14>, partial_hadamard<512>, lloyd_max<8>>;
-inline constexpr wide_two_shot allocated_6{.chunker = {.bits = 6}};
-inline constexpr wide_two_shot allocated_8{.chunker = {.bits = 8}};
-inline constexpr allocated_two_shot<error_feedback> allocated_2_ef{.chunker = {.bits = 2}};
 //! @}
 
 //! @name All ranks' codes, gathered: one round and one encoding, for 2 or 3 ranks or where latency rules
@@ -178,11 +153,32 @@ inline constexpr allocated_two_shot<error_feedback> allocated_2_ef{.chunker = {.
 //! @{
 template <int Bits, feedback Feedback = no_feedback>
 using gathered = gathered_codec<fixed_chunks<1024>, partial_hadamard<1024>, lloyd_max<Bits>, Feedback>;
-inline constexpr gathered<1> gathered_1{};
 inline constexpr gathered<2> gathered_2{};
-inline constexpr gathered<3> gathered_3{};
 inline constexpr gathered<4> gathered_4{};
-inline constexpr gathered<2, error_feedback> gathered_2_ef{};
+//! @}
+
+//! @name Shards: rotated chunks in Lloyd-Max codes, decoded and added by the ranks whose shards they lie in
+//! The codes are those of `two_shot_*`; the mean is not encoded again. Bits of a code in the name, a scale for every 1024.
+//! @{
+template <int Bits, feedback Feedback = no_feedback>
+using sharded = sharded_codec<fixed_chunks<1024>, partial_hadamard<1024>, lloyd_max<Bits>, Feedback>;
+inline constexpr sharded<4> sharded_4{};
+//! @}
+
+//! @name Shards whose codes a reduce-scatter adds
+//! The parts of `rotated_sat4`, in saturating lanes.
+//! @{
+template <quantizer Quantizer, feedback Feedback = no_feedback>
+using saturating_shards = summed_shards_codec<fixed_chunks<1024>, partial_hadamard<1024>, rms_range<tracked_correlation>, Quantizer, saturating_sum<Quantizer::bits>, Feedback>;
+inline constexpr saturating_shards<stochastic_quantizer<4>> summed_shards_sat4{.range = {.clip = 1.9f}};
+//! @}
+
+//! @name Values: each rank's shard in codes, for all ranks
+//! The codes are those of `two_shot_*`.
+//! @{
+template <int Bits, feedback Feedback = no_feedback>
+using values = values_codec<fixed_chunks<1024>, partial_hadamard<1024>, lloyd_max<Bits>, Feedback>;
+inline constexpr values<4> values_4{};
 //! @}
 
 // clang-format on

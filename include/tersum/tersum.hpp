@@ -45,7 +45,6 @@
 #include <tersum/rotate/partial_hadamard.hpp>
 #include <tersum/rotate/tensor_core_hadamard.hpp>
 #include <tersum/sharded_codec.hpp>
-#include <tersum/sharded_presets.hpp>
 #include <tersum/status.hpp>
 #include <tersum/summed_shards_codec.hpp>
 #include <tersum/two_shot_codec.hpp>

@@ -7,6 +7,7 @@
 #include "support/loopback_run.hpp"
 
 #include <tersum/interop/plan_fingerprint.hpp>
+#include <tersum/reduce/widening_sum.hpp>
 #include <tersum_baselines/presets.hpp>
 #include <tersum_baselines/served_sum.hpp>
 

@@ -199,8 +199,8 @@ TEST_CASE("[selection] the number of threads is without effect")
     }
   };
   check(presets::topkc_b2, .3);
-  check(presets::allocated_sat_3, 1.7);
-  check(presets::allocated_sat_3, 7);
+  check(presets::allocated_saturating<stochastic_quantizer<8>>{.chunker = {.bits = 3}}, 1.7);
+  check(presets::allocated_saturating<stochastic_quantizer<8>>{.chunker = {.bits = 3}}, 7);
   check(presets::allocated_2, 1.7);
 }
 

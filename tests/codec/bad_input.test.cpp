@@ -12,7 +12,7 @@
 #include <tersum/range/absmax_range.hpp>
 #include <tersum/reduce/widening_sum.hpp>
 #include <tersum/rotate/no_rotation.hpp>
-#include <tersum/sharded_presets.hpp>
+#include <tersum/tersum.hpp>
 #include <tersum_baselines/presets.hpp>
 
 #include <algorithm>
@@ -143,7 +143,10 @@ TEST_CASE("[codec] a state of as many tensors and chunks that lie elsewhere is r
     CHECK(mentions(begins_and_goes_on(plan, second), "initialize"));
   }
   // The width of the codes, the world and the shape of a matrix are not of the state.
-  CHECK(begins_and_goes_on(plan, presets::rotated_sat8_ef.plan(of(bucket), ranks)) == status{});
+  CHECK(begins_and_goes_on(
+          plan,
+          presets::tracked_saturating<nearest_quantizer<8>, error_feedback>{.range = {.clip = 3.6f}}
+            .plan(of(bucket), ranks)) == status{});
   CHECK(begins_and_goes_on(plan, presets::rotated_sat4_ef.plan(of(turned), {3, 1})) == status{});
 
   // But whether there is a residual: the bytes behind another state are none.

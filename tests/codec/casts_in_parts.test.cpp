@@ -14,7 +14,7 @@
 
 #include <tersum/gathered_codec.hpp>
 #include <tersum/presets.hpp>
-#include <tersum/sharded_presets.hpp>
+#include <tersum/tersum.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -136,7 +136,8 @@ TEST_CASE("[casts in parts] the error is that of rounding to elements")
 TEST_CASE("[casts in parts] a chunk with a value that is not finite is NaN, and no other one")
 {
   tests::shard_run<tests::host_buffer,
-                   std::remove_const_t<decltype(presets::sharded_half)>,
+                   std::remove_const_t<decltype(
+                     sharded_codec<fixed_chunks<1024>, no_rotation, cast<tersum::half>>{})>,
                    float,
                    float>
     run{cpu_executor{}, {.gradient = {5000}, .world = 2}};
@@ -152,7 +153,8 @@ TEST_CASE("[casts in parts] a chunk with a value that is not finite is NaN, and 
 TEST_CASE("[casts in parts] values come back as halves of the owner's, the same on all ranks")
 {
   tests::values_run<tests::host_buffer,
-                    std::remove_const_t<decltype(presets::values_half)>,
+                    std::remove_const_t<decltype(
+                      values_codec<fixed_chunks<1024>, no_rotation, cast<tersum::half>>{})>,
                     float,
                     float>
     run{cpu_executor{}, {.values = {3001}, .world = 3}};

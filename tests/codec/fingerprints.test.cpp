@@ -10,6 +10,7 @@
 #include <tersum/exchange/check_state.hpp>
 #include <tersum/execute/cpu_executor.hpp>
 #include <tersum/feedback/decayed_feedback.hpp>
+#include <tersum/feedback/difference_feedback.hpp>
 #include <tersum/feedback/kept_by.hpp>
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/interop/plan_fingerprint.hpp>
@@ -17,7 +18,6 @@
 #include <tersum/range/absmax_range.hpp>
 #include <tersum/reduce/guard_lanes.hpp>
 #include <tersum/reduce/widening_sum.hpp>
-#include <tersum/sharded_presets.hpp>
 
 #include <doctest/doctest.h>
 

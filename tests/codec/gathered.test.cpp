@@ -95,9 +95,9 @@ TEST_CASE("[gathered] the error is that of one encoding, averaged")
       tests::loopback_run run{codec, layout{in[0].size()}, world, 5};
       return tests::nmse(in, run.exchange(in)[0]);
     };
-    CHECK(error_of(presets::gathered_1) == doctest::Approx(.5708).epsilon(.02).scale(0));
+    CHECK(error_of(presets::gathered<1>{}) == doctest::Approx(.5708).epsilon(.02).scale(0));
     CHECK(error_of(presets::gathered_2) == doctest::Approx(.13312).epsilon(.02).scale(0));
-    CHECK(error_of(presets::gathered_3) == doctest::Approx(.03577).epsilon(.02).scale(0));
+    CHECK(error_of(presets::gathered<3>{}) == doctest::Approx(.03577).epsilon(.02).scale(0));
     CHECK(error_of(presets::gathered_4) == doctest::Approx(.0095921).epsilon(.02).scale(0));
   }
 }
@@ -165,5 +165,5 @@ TEST_CASE(
 
 TEST_CASE("[gathered] a wrong argument is named, and no memory is written")
 {
-  tests::check_wrong_arguments(presets::gathered_2_ef, layout{3000});
+  tests::check_wrong_arguments(presets::gathered<2, error_feedback>{}, layout{3000});
 }

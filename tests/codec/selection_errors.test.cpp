@@ -182,10 +182,20 @@ TEST_CASE("[selection_errors] widths by worth beat one width for all on the samp
     compare(presets::rotated_sat4, *in);
     // At the widest width there is nothing to gain but bits. The errors of 391008 coordinates, at most as spread as normal
     // ones, vary by sqrt(2 / 391008) = .23 % from run to run: four deviations of a difference are 1.3 %.
-    CHECK(
-      presets::allocated_sat_8.plan(layout{(*in)[0].size()}, {.size = 4, .rank = 0}).wire_bytes() <
-      presets::rotated_sat8.plan(layout{(*in)[0].size()}, {.size = 4, .rank = 0}).wire_bytes());
-    CHECK(error_of(presets::allocated_sat_8, *in) <= 1.013 * error_of(presets::rotated_sat8, *in));
+    CHECK(codec<allocated_chunks<1024, 2, 4, 8>,
+                partial_hadamard<1024>,
+                rms_range<tracked_correlation, bfloat16>,
+                stochastic_quantizer<8>,
+                saturating_sum<8>>{.chunker = {.bits = 8}}
+            .plan(layout{(*in)[0].size()}, {.size = 4, .rank = 0})
+            .wire_bytes() <
+          presets::rotated_sat8.plan(layout{(*in)[0].size()}, {.size = 4, .rank = 0}).wire_bytes());
+    CHECK(error_of(codec<allocated_chunks<1024, 2, 4, 8>,
+                         partial_hadamard<1024>,
+                         rms_range<tracked_correlation, bfloat16>,
+                         stochastic_quantizer<8>,
+                         saturating_sum<8>>{.chunker = {.bits = 8}},
+                   *in) <= 1.013 * error_of(presets::rotated_sat8, *in));
   }
 }
 

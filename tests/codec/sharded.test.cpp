@@ -13,7 +13,7 @@
 
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
-#include <tersum/sharded_presets.hpp>
+#include <tersum/tersum.hpp>
 
 #include <algorithm>
 #include <array>
@@ -208,7 +208,7 @@ TEST_CASE("[sharded] the error is that of one encoding, averaged")
   };
   for (int const world : {1, 2, 8}) {
     CAPTURE(world);
-    CHECK(error_of(presets::sharded_3, world) == doctest::Approx(.035784).epsilon(.02).scale(0));
+    CHECK(error_of(presets::sharded<3>{}, world) == doctest::Approx(.035784).epsilon(.02).scale(0));
     CHECK(error_of(presets::sharded_4, world) == doctest::Approx(.0095921).epsilon(.02).scale(0));
   }
 }
@@ -400,7 +400,7 @@ TEST_CASE("[sharded] a wrong argument is named, and no memory is written")
   layout const d{3000};
   world const two{.size = 2, .rank = 0};
   auto const refuses = [&](boundaries const& cuts) {
-    return mentions(presets::sharded_2_ef.plan(d, two, cuts).check(), "boundaries");
+    return mentions(presets::sharded<2, error_feedback>{}.plan(d, two, cuts).check(), "boundaries");
   };
   CHECK(refuses({0, 3000}));
   CHECK(refuses({0, 1, 2, 3000}));
@@ -411,7 +411,7 @@ TEST_CASE("[sharded] a wrong argument is named, and no memory is written")
   CHECK(mentions(presets::sharded_4.plan(d, {.size = 2, .rank = 2}).check(), "world.rank"));
 
   boundaries const cuts{0, 1000, 3000};
-  auto const plan = presets::sharded_2_ef.plan(d, two, cuts);
+  auto const plan = presets::sharded<2, error_feedback>{}.plan(d, two, cuts);
   std::vector<float> gradient(3000, 1.0f), shard(1001, 5.0f);
   std::vector<word4> state(plan.state_bytes() / 16 + 1), workspace(plan.workspace_bytes() / 16 + 1);
   auto const s = std::as_writable_bytes(std::span{state});
@@ -436,7 +436,7 @@ TEST_CASE("[sharded] a wrong argument is named, and no memory is written")
   CHECK(mentions(mean_of(plan, in, std::span<float>{inside, 1000}, s, w), "shard overlaps"));
   // A state of other boundaries is another state.
   boundaries const others{0, 1001, 3000};
-  auto const other = presets::sharded_2_ef.plan(d, two, others);
+  auto const other = presets::sharded<2, error_feedback>{}.plan(d, two, others);
   std::vector<word4> more(other.workspace_bytes() / 16 + 1);
   CHECK(mentions(mean_of(other, in, std::span{shard}, s, std::as_writable_bytes(std::span{more})),
                  "state"));

@@ -16,7 +16,7 @@
 #include <tersum/range/headroom.hpp>
 #include <tersum/reduce/widening_sum.hpp>
 #include <tersum/rotate/tensor_core_hadamard.hpp>
-#include <tersum/sharded_presets.hpp>
+#include <tersum/tersum.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -170,8 +170,17 @@ TEST_CASE("[summed shards] a shard has the bits of an all-reduce of tensors that
   equals_all_reduce<half>(tracked{}, 1000, uneven);
   equals_all_reduce<bfloat16>(tracked{}, 1000, {0, 1000, 1000, 1000});
   equals_all_reduce(presets::summed_shards_sat4, 9001, {0, 500, 501, 9001});
-  equals_all_reduce(presets::summed_shards_sat4_ef, 9001, {0, 500, 501, 9001});
-  equals_all_reduce(presets::summed_shards_wide4, 9001, {0, 500, 501, 9001});
+  equals_all_reduce(
+    presets::saturating_shards<nearest_quantizer<4>, error_feedback>{.range = {.clip = 1.9f}},
+    9001,
+    {0, 500, 501, 9001});
+  equals_all_reduce(summed_shards_codec<fixed_chunks<1024>,
+                                        partial_hadamard<1024>,
+                                        rms_range<no_headroom>,
+                                        stochastic_quantizer<4>,
+                                        widening_sum<4, 8>>{.range = {.clip = 3.0f}},
+                    9001,
+                    {0, 500, 501, 9001});
   using unrotated = summed_shards_codec<fixed_chunks<128>,
                                         no_rotation,
                                         absmax_range<no_headroom>,
@@ -308,6 +317,12 @@ TEST_CASE("[summed shards] the plan says what travels, and names a wrong argumen
   CHECK(
     mentions(presets::summed_shards_sat4.plan(layout{3000}, {.size = 2, .rank = 0}, wrong).check(),
              "boundaries"));
-  auto const crowd = presets::summed_shards_wide4.plan(layout{3000}, {.size = 19, .rank = 0});
+  auto const crowd = summed_shards_codec<fixed_chunks<1024>,
+                                         partial_hadamard<1024>,
+                                         rms_range<no_headroom>,
+                                         stochastic_quantizer<4>,
+                                         widening_sum<4, 8>>{
+    .range = {.clip =
+                3.0f}}.plan(layout{3000}, {.size = 19, .rank = 0});
   CHECK(crowd.check().code == error_code::world_too_large);
 }

@@ -137,7 +137,7 @@ TEST_CASE("[two_shot] parts are multiples of 16 bytes, and memory is three paylo
   };
   check(presets::two_shot_4);
   check(presets::two_shot_1_ef);
-  check(presets::two_shot_2_ef);
+  check(presets::two_shot<2, error_feedback>{});
   check(presets::allocated_4);
   check(shot<3>{});
 }
@@ -191,7 +191,7 @@ TEST_CASE("[two_shot] gradients of zeros, of one coordinate and of none")
       CHECK(nothing.exchange(gradients(static_cast<std::size_t>(world)))[0].empty());
     }
   };
-  check(presets::two_shot_1);
+  check(presets::two_shot<1>{});
   check(presets::two_shot_4_ef);
   check(presets::allocated_4);
   tests::loopback_run<shot<8>> one{{}, layout{1}, 2, seed};
@@ -245,8 +245,8 @@ TEST_CASE(
   };
   check(presets::two_shot_4, 0);
   check(presets::two_shot_4, 4999);
-  check(presets::two_shot_2_ef, 2047);
-  check(presets::allocated_2_ef, 1234);
+  check(presets::two_shot<2, error_feedback>{}, 2047);
+  check(presets::allocated_two_shot<error_feedback>{.chunker = {.bits = 2}}, 1234);
 }
 
 TEST_CASE("[two_shot] wrong arguments are named, and sizes beyond 2^31 are arithmetic like others")

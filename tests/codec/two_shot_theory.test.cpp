@@ -41,7 +41,7 @@ TEST_CASE("[two_shot] one rank loses what EDEN loses")
   // a chunk of C normal coordinates is |v|^2 |l|^2 / <v, l>^2 - 1: it deviates from EDEN's by less than 2 / sqrt(C) of it
   // for any width (1.5 for one bit, by the delta method), and is off by O(1/C) in the mean. Over 2^18 coordinates five
   // deviations are .02 of it.
-  CHECK(error_of(presets::two_shot_1, 1) == doctest::Approx(.5708).epsilon(.02).scale(0));
+  CHECK(error_of(presets::two_shot<1>{}, 1) == doctest::Approx(.5708).epsilon(.02).scale(0));
   CHECK(error_of(presets::two_shot_2, 1) == doctest::Approx(.13312).epsilon(.02).scale(0));
   CHECK(error_of(presets::two_shot_3, 1) == doctest::Approx(.035784).epsilon(.02).scale(0));
   CHECK(error_of(presets::two_shot_4, 1) == doctest::Approx(.0095921).epsilon(.02).scale(0));
@@ -169,16 +169,18 @@ TEST_CASE("[two_shot] where ranks agree 1 bit up loses little, but for errors in
   CHECK(alike.up == doctest::Approx(up(world, r)).epsilon(1e-6).scale(0));
   CHECK(unlike.up == doctest::Approx(d1).epsilon(1e-6).scale(0));
   // Errors of chunks deviate as above: over 2^18 and 2^15 coordinates five deviations are .02 and .055 of the error.
-  CHECK(error_of(presets::two_shot_1_3, 8) == doctest::Approx(unlike.both).epsilon(.02).scale(0));
+  CHECK(error_of(presets::two_way_shot<1, 3>{}, 8) ==
+        doctest::Approx(unlike.both).epsilon(.02).scale(0));
   auto const in          = gradients_alike(world, std::size_t{1} << 15, (1 - r) / r);
-  double const one_three = error_on(presets::two_shot_1_3, in);
+  double const one_three = error_on(presets::two_way_shot<1, 3>{}, in);
   CHECK(one_three == doctest::Approx(alike.both).epsilon(.055).scale(0));
   // At the same traffic. The second encoding alone loses some .13 there.
   CHECK(one_three < .6 * error_on(presets::two_shot_2, in));
   // Equal gradients: rho is 1/16 among 16 ranks, but all errors are the same. The mean of equal codes is encoded without
   // error. One bit deviates by 1.5 / sqrt(C), .041 in all.
   auto const equal = gradients_alike(16, std::size_t{1} << 15, 0);
-  CHECK(error_on(presets::two_shot_1_3, equal) == doctest::Approx(d1).epsilon(.041).scale(0));
+  CHECK(error_on(presets::two_way_shot<1, 3>{}, equal) ==
+        doctest::Approx(d1).epsilon(.041).scale(0));
 }
 
 namespace {
@@ -191,7 +193,7 @@ using shot_of_256 =
 
 TEST_CASE("[two_shot] estimates of one rank are unbiased in every coordinate")
 {
-  tests::check_unbiased(presets::two_shot_1, 1);
+  tests::check_unbiased(presets::two_shot<1>{}, 1);
   tests::check_unbiased(presets::two_shot_2, 1);
   tests::check_unbiased(presets::two_shot_4, 1);
   tests::check_unbiased(shot_of_256<3>{}, 1);
@@ -289,8 +291,16 @@ TEST_CASE("[two_shot] the errors on real gradients are those of the design")
     CAPTURE(want.set);
     CHECK(error(presets::two_shot_4, want.set, 4.07) <= want.four);
     double const with_4 = error(presets::allocated_4, want.set, 4);
-    double const with_6 = error(presets::allocated_6, want.set, 6);
-    double const with_8 = error(presets::allocated_8, want.set, 8);
+    double const with_6 = error(two_shot_codec<allocated_chunks<512, 2, 4, 6, 7, 8, 10, 14>,
+                                               partial_hadamard<512>,
+                                               lloyd_max<8>>{.chunker = {.bits = 6}},
+                                want.set,
+                                6);
+    double const with_8 = error(two_shot_codec<allocated_chunks<512, 2, 4, 6, 7, 8, 10, 14>,
+                                               partial_hadamard<512>,
+                                               lloyd_max<8>>{.chunker = {.bits = 8}},
+                                want.set,
+                                8);
     CHECK(with_4 <= want.allocated4);
     CHECK(error(presets::allocated_2, want.set, 2) <= want.allocated2);
     // With any width for every chunk two bits more make a sixteenth. Widths that are w apart leave chunks 4^-w/2 to 4^w/2 times

@@ -17,7 +17,7 @@
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/rotate/no_rotation.hpp>
-#include <tersum/sharded_presets.hpp>
+#include <tersum/tersum.hpp>
 #include <tersum_baselines/group_absmax.hpp>
 
 #include <algorithm>
@@ -282,24 +282,26 @@ TEST_CASE(
   CHECK(errors_of<decltype(values_of<4, 1024>{}), float>({}, in, 1)[0] ==
         doctest::Approx(.0095921).epsilon(.02).scale(0));
   auto const of_four =
-    errors_of<std::remove_cv_t<decltype(presets::differences_4)>, float>({}, in, 5);
+    errors_of<std::remove_cv_t<decltype(presets::values<4, difference_feedback>{})>, float>(
+      {}, in, 5);
   double expected = 1;
   for (double const error : of_four) {
     expected *= .0095921;
     CHECK(error == doctest::Approx(expected).epsilon(.1).scale(0));
   }
   auto const of_two =
-    errors_of<std::remove_cv_t<decltype(presets::differences_2)>, float>({}, in, 5);
+    errors_of<std::remove_cv_t<decltype(presets::values<2, difference_feedback>{})>, float>(
+      {}, in, 5);
   expected = 1;
   for (double const error : of_two) {
     expected *= .13310;
     CHECK(error == doctest::Approx(expected).epsilon(.1).scale(0));
   }
   // What is held in 16 bits is as near as these can be: a half rounds by at most 2^-11, bfloat16 by 2^-8.
-  CHECK(errors_of<std::remove_cv_t<decltype(presets::differences_4)>, half>({}, in, 6)[5] <=
-        0x1p-22);
-  CHECK(errors_of<std::remove_cv_t<decltype(presets::differences_4)>, bfloat16>({}, in, 6)[5] <=
-        0x1p-16);
+  CHECK(errors_of<std::remove_cv_t<decltype(presets::values<4, difference_feedback>{})>, half>(
+          {}, in, 6)[5] <= 0x1p-22);
+  CHECK(errors_of<std::remove_cv_t<decltype(presets::values<4, difference_feedback>{})>, bfloat16>(
+          {}, in, 6)[5] <= 0x1p-16);
 }
 
 TEST_CASE(
@@ -475,10 +477,12 @@ TEST_CASE("[values] the plan says what travels and what memory it takes")
   for (int rank = 0; rank <= 4; ++rank) {
     CHECK(plan.part_word(rank) == static_cast<std::uint64_t>(rank) * plan.part_words(0));
   }
-  auto const differences = presets::differences_4.plan(layout{40960}, {.size = 4, .rank = 1});
+  auto const differences =
+    presets::values<4, difference_feedback>{}.plan(layout{40960}, {.size = 4, .rank = 1});
   CHECK(differences.workspace_bytes() == plan.payload_bytes() + 4 * 10240);
   CHECK(differences.state_bytes() == plan.state_bytes());
-  auto const kept = presets::values_4_ef.plan(layout{40960}, {.size = 4, .rank = 1});
+  auto const kept =
+    presets::values<4, error_feedback>{}.plan(layout{40960}, {.size = 4, .rank = 1});
   CHECK(kept.state_bytes() == plan.state_bytes() + 4 * 10240);
   // Each boundary may leave a chunk short.
   auto const crowd = presets::values_4.plan(layout{1000}, {.size = 1000, .rank = 0});
@@ -509,7 +513,7 @@ TEST_CASE("[values] a wrong argument is named, and no memory is written")
   layout const d{3000};
   world const two{.size = 2, .rank = 0};
   auto const refuses = [&](boundaries const& cuts) {
-    return mentions(presets::values_4_ef.plan(d, two, cuts).check(), "boundaries");
+    return mentions(presets::values<4, error_feedback>{}.plan(d, two, cuts).check(), "boundaries");
   };
   CHECK(refuses({0, 3000}));
   CHECK(refuses({1, 10, 3000}));
@@ -519,7 +523,7 @@ TEST_CASE("[values] a wrong argument is named, and no memory is written")
   CHECK(mentions(presets::values_4.plan(d, {.size = 0, .rank = 0}).check(), "world.size"));
 
   boundaries const cuts{0, 1000, 3000};
-  auto const plan = presets::values_4_ef.plan(d, two, cuts);
+  auto const plan = presets::values<4, error_feedback>{}.plan(d, two, cuts);
   std::vector<float> shard(1001, 1.0f), values(3000, 5.0f);
   std::vector<word4> state(plan.state_bytes() / 16 + 1), workspace(plan.workspace_bytes() / 16 + 1);
   auto const s = std::as_writable_bytes(std::span{state});
@@ -544,7 +548,7 @@ TEST_CASE("[values] a wrong argument is named, and no memory is written")
   CHECK(mentions(gather(plan, own, all, s, w.first(16)), "workspace"));
   CHECK(mentions(gather(plan, std::span<float const>{all.subspan(5, 1000)}, all, s, w),
                  "shard overlaps values"));
-  auto const differences = presets::differences_4.plan(d, two, cuts);
+  auto const differences = presets::values<4, difference_feedback>{}.plan(d, two, cuts);
   CHECK(
     mentions(gather(differences, std::span<float const>{all.first(1000)}, all, s, w), "workspace"));
   std::vector<word4> larger(differences.workspace_bytes() / 16 + 1);
@@ -555,7 +559,7 @@ TEST_CASE("[values] a wrong argument is named, and no memory is written")
                         std::as_writable_bytes(std::span{larger})),
                  "shard overlaps values"));
   // A state of other boundaries is another state.
-  auto const other = presets::values_4_ef.plan(d, two, boundaries{});
+  auto const other = presets::values<4, error_feedback>{}.plan(d, two, boundaries{});
   std::vector<word4> more(other.workspace_bytes() / 16 + 1);
   std::vector<float> half_of(1500);
   CHECK(mentions(

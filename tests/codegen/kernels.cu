@@ -110,5 +110,5 @@ void compile_low_rank()
 {
   compile_low_rank_kernels<codec_of<presets::powersgd_r4>, float>();
   compile_low_rank_kernels<codec_of<presets::powersgd_r64>, float>();
-  compile_low_rank_kernels<codec_of<presets::acp_r16>, bfloat16>();
+  compile_low_rank_kernels<presets::alternating_iteration<16>, bfloat16>();
 }

@@ -8,9 +8,11 @@
 
 #include <tersum/exchange/detail/exchange_kernels.hpp>
 #include <tersum/execute/detail/cuda_kernels.cuh>
+#include <tersum/feedback/difference_feedback.hpp>
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/presets.hpp>
-#include <tersum/sharded_presets.hpp>
+#include <tersum/quantize/cast.hpp>
+#include <tersum/rotate/no_rotation.hpp>
 
 using namespace tersum;
 
@@ -20,7 +22,7 @@ void compile_shards()
   compile(&detail::exchange_kernel<detail::initialize_shards_kernel, codec, float>,
           &detail::exchange_kernel<detail::share_cut_kernel, codec, float>,
           &detail::exchange_kernel<detail::add_shard_kernel, codec, float>);
-  using in_halves = codec_of<presets::sharded_half>;
+  using in_halves = sharded_codec<fixed_chunks<1024>, no_rotation, cast<tersum::half>>;
   compile(&detail::chunk_kernel<detail::encode_parts_kernel<false>, in_halves, float>,
           &detail::exchange_kernel<detail::add_shard_kernel, in_halves, float>);
   using summed = codec_of<presets::summed_shards_sat4>;
@@ -29,8 +31,8 @@ void compile_shards()
 
 void compile_values()
 {
-  using kept       = codec_of<presets::values_4_ef>;
-  using difference = codec_of<presets::differences_4>;
+  using kept       = presets::values<4, error_feedback>;
+  using difference = presets::values<4, difference_feedback>;
   compile(&detail::exchange_kernel<detail::recall_kernel, kept, float>,
           &detail::exchange_kernel<detail::publish_kernel<false>, kept, float>,
           &detail::exchange_kernel<detail::publish_kernel<true>, kept, float>,
@@ -39,7 +41,7 @@ void compile_values()
           &detail::exchange_kernel<detail::recall_kernel, difference, float>,
           &detail::exchange_kernel<detail::publish_kernel<false>, difference, float>,
           &detail::exchange_kernel<detail::publish_kernel<true>, difference, float>);
-  using in_halves = codec_of<presets::values_half>;
+  using in_halves = values_codec<fixed_chunks<1024>, no_rotation, cast<tersum::half>>;
   compile(&detail::exchange_kernel<detail::publish_kernel<false>, in_halves, float>,
           &detail::chunk_kernel<detail::decode_parts_kernel<false>, in_halves, float>);
 }

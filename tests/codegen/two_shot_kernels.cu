@@ -45,6 +45,9 @@ void compile_two_shot()
   compile_rounds<codec_of<presets::two_shot_4_ef>, tersum::half>();
   compile_feedback<codec_of<presets::two_shot_4_ef>, tersum::half>();
   compile_rounds<codec_of<presets::allocated_4>, float>();
-  compile_rounds<codec_of<presets::allocated_8>, float>();
+  compile_rounds<two_shot_codec<allocated_chunks<512, 2, 4, 6, 7, 8, 10, 14>,
+                                partial_hadamard<512>,
+                                lloyd_max<8>>,
+                 float>();
   compile_rounds<codec_of<presets::blocks_4>, float>();
 }

@@ -5,7 +5,7 @@
 //! Where the codes of a shard lie is known before the gradient.
 
 #include <tersum/chunk/top_chunks.hpp>
-#include <tersum/sharded_presets.hpp>
+#include <tersum/tersum.hpp>
 
 // expected: tersum: summed_shards_codec takes fixed_chunks
 tersum::summed_shards_codec<tersum::top_chunks<256>,

@@ -7,7 +7,7 @@
 
 #if __has_include(<nccl_device.h>)
 
-#include <tersum/sharded_presets.hpp>
+#include <tersum/presets.hpp>
 
 #include <functional>
 #include <span>

@@ -5,7 +5,7 @@
 //! Scales follow decoded means, which a rank has of its own shard only.
 
 #include <tersum/metric/diagonal.hpp>
-#include <tersum/sharded_presets.hpp>
+#include <tersum/tersum.hpp>
 
 // expected: tersum: a rank of a sharded_codec decodes its own shard only
 tersum::sharded_codec<tersum::fixed_chunks<256>,

@@ -16,6 +16,7 @@
 
 #include <tersum/interop/plan_fingerprint.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/reduce/widening_sum.hpp>
 
 #include <cstdint>
 #include <set>

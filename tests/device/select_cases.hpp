@@ -135,14 +135,15 @@ void check_choice_as_cpu(Placement const& on, std::size_t count)
   for (std::uint32_t step = 1; step < alike.steps; ++step) {
     alike.offset[step] = alike.offset[0] - (step << 20) - step;
   }
-  chunk_rule const rules[] = {
-    alike,
-    rule_of(top_chunks<64>{}, static_cast<std::uint32_t>(count / 3)),
-    rule_of(top_chunks<64>{}, static_cast<std::uint32_t>(count / 2)),
-    rule_of(several, saturating_sum<8>{}, 4, words),
-    rule_of(several, saturating_sum<8>{}, 4, words * 2 - 40),
-    presets::allocated_3.plan(layout{count * 512}, world{.size = 4, .rank = 0}).selection_rule()};
-  std::uint64_t turn = 0;
+  chunk_rule const rules[] = {alike,
+                              rule_of(top_chunks<64>{}, static_cast<std::uint32_t>(count / 3)),
+                              rule_of(top_chunks<64>{}, static_cast<std::uint32_t>(count / 2)),
+                              rule_of(several, saturating_sum<8>{}, 4, words),
+                              rule_of(several, saturating_sum<8>{}, 4, words * 2 - 40),
+                              presets::allocated_two_shot<>{.chunker = {.bits = 3}}
+                                .plan(layout{count * 512}, world{.size = 4, .rank = 0})
+                                .selection_rule()};
+  std::uint64_t turn       = 0;
   for (auto const& norms : {sample_norms<float>(count), within, equal, few}) {
     typename Placement::template array<float> const from{norms};
     for (chunk_rule const& rule : rules) {

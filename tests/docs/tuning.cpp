@@ -22,3 +22,5 @@ void go_on(tersum::plan<codec> const& plan,
 {
   // code 1
 }
+
+// code 2

@@ -262,14 +262,12 @@ static void check_shards(char const* preset)
     }
   }
   double const distortions[] = {0, .3634, .1175, .03454, .009497, 0, 0, 0, 5e-5};
-  /* Halves have 11 bits: their errors have a mean square of at most a third of 2^-22 of that of the values. */
-  int const in_halves = strcmp(preset, "sharded_half") == 0;
   if (strncmp(preset, "summed_shards_", 14) == 0) {
     /* Of codes that saturate in the sum of independent ranks .07 is lost by the library's tables, with 4 bits. */
     CHECK(lost > 0);
     CHECK(lost <= .12 * kept);
   } else {
-    double const d = in_halves ? 1.0 / (3 << 22) : distortions[preset[strlen("sharded_")] - '0'];
+    double const d = distortions[preset[strlen("sharded_")] - '0'];
     CHECK(lost <= 1.1 * d / (1 - d) * energies / (RANKS * RANKS));
   }
   check_damage(&ranks[1]);

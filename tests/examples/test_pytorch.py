@@ -76,7 +76,7 @@ class PyTorch(unittest.TestCase):
             self.assertNotIn("Unable to cast", printed[rank])
 
     def test_two_ranks(self):
-        self.of_world(2, ("allocated_2_ef", "topk_b2_ef"), ("rotated_sat4_ef", "powersgd_r4"))
+        self.of_world(2, ("allocated_sat_4_ef", "topk_b2_ef"), ("rotated_sat4_ef", "powersgd_r4"))
 
     def test_four_ranks(self):
         self.of_world(4, ("rotated_sat4", "allocated_2", "topkc_b2_ef"), ("two_shot_4_ef",))

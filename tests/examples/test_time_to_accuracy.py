@@ -116,7 +116,7 @@ class Losses(unittest.TestCase):
         generator = torch.Generator().manual_seed(3)
         common = torch.randn(9024, generator=generator)
         for preset, most in (("fp32", 1e-12), ("rotated_sat8", 0.01), ("allocated_4", 0.1),
-                             ("metric_4", 0.1), ("gathered_4", 0.1)):
+                             ("metric_3", 0.3), ("gathered_4", 0.1)):
             ranks = losses.Ranks(preset, parameters, 3, 1)
             for _ in range(2):
                 gradients = [common + torch.randn(9024, generator=generator) for _ in range(3)]
@@ -132,7 +132,7 @@ class Losses(unittest.TestCase):
         generator = torch.Generator().manual_seed(6)
         parameters = [torch.zeros(128, 128), torch.zeros(64), torch.zeros(128, 128)]
         common = torch.randn(32832, generator=generator)
-        for preset, least, most in (("sharded_8,gathered_4", 0.005, 0.015), ("sharded_2,gathered_4", 0.05, 0.09)):
+        for preset, least, most in (("sharded_4,gathered_4", 0.01, 0.02), ("sharded_4,gathered_2", 0.1, 0.16)):
             ranks = losses.Ranks(preset, parameters, 3, 1)
             gradients = [common + torch.randn(32832, generator=generator) for _ in range(3)]
             exact = sum(gradients) / 3

@@ -262,8 +262,8 @@ TEST_CASE("[collective] initialize has no workspace, and computes no addresses i
       plan, nullptr, std::as_writable_bytes(std::span{state}), {});
   };
   tensor const matrix[] = {{"", 30, 40, 0}};
-  auto const of_parts =
-    pointers(presets::allocated_2_ef.plan(layout{1200}, {.size = 2, .rank = 0}));
+  auto const of_parts   = pointers(presets::allocated_two_shot<error_feedback>{
+      .chunker = {.bits = 2}}.plan(layout{1200}, {.size = 2, .rank = 0}));
   CHECK(of_parts.header != nullptr);
   for (void* const in_workspace :
        {static_cast<void*>(of_parts.payload),

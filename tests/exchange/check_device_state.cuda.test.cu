@@ -104,7 +104,7 @@ void check_on_device(Codec const& codec)
 TEST_CASE("[check_device_state] seals are those of the host, and every flipped bit is found")
 {
   SUBCASE("chunks with feedback") { check_on_device(presets::rotated_sat4_ef); }
-  SUBCASE("shards") { check_on_device(presets::sharded_4_ef); }
+  SUBCASE("shards") { check_on_device(presets::sharded<4, error_feedback>{}); }
 }
 
 TEST_CASE("[check_device_state] header, records and table are held to the plan without a seal")

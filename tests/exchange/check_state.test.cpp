@@ -10,7 +10,7 @@
 #include <tersum/exchange/exchange.hpp>
 #include <tersum/execute/cpu_executor.hpp>
 #include <tersum/presets.hpp>
-#include <tersum/sharded_presets.hpp>
+#include <tersum/tersum.hpp>
 #include <tersum_baselines/top_coordinates.hpp>
 
 #include <doctest/doctest.h>
@@ -85,7 +85,7 @@ TEST_CASE("[check_state] one flipped bit is found, wherever it is")
 {
   SUBCASE("chunks with feedback") { check_bits(presets::rotated_sat4_ef, {4007, bucket}); }
   SUBCASE("factors") { check_bits(presets::powersgd_r4, {4007, bucket}); }
-  SUBCASE("shards") { check_bits(presets::sharded_4_ef, {4007, bucket}); }
+  SUBCASE("shards") { check_bits(presets::sharded<4, error_feedback>{}, {4007, bucket}); }
   SUBCASE("coordinates") { check_bits(top_coordinates_codec<error_feedback>{}, {4007}); }
 }
 
@@ -139,7 +139,7 @@ TEST_CASE("[check_state] a header alone says the version of the library that mad
   };
   layout const gradient{4007, bucket};
   says(presets::rotated_sat4_ef.plan(gradient, ranks));
-  says(presets::allocated_2_ef.plan(gradient, ranks));
+  says(presets::allocated_two_shot<error_feedback>{.chunker = {.bits = 2}}.plan(gradient, ranks));
   says(presets::fp16.plan(gradient, ranks));
   says(presets::two_shot_4_ef.plan(gradient, ranks));
   says(presets::sharded_4.plan(gradient, ranks));

@@ -18,7 +18,6 @@ TEST_CASE("[cuda_executor] codecs that choose equal the CPU executor")
 {
   SUBCASE("topk_b2_ef") { compare_one<float>(presets::topk_b2_ef); }
   SUBCASE("topkc_b2_ef") { compare_all<float>(presets::topkc_b2_ef); }
-  SUBCASE("topkc_b8_ef") { compare_one<float>(presets::topkc_b8_ef); }
   SUBCASE("topkc_b2 of bfloat16, wherever the gradient begins")
   {
     compare_offsets<bfloat16>(presets::topkc_b2);
@@ -28,9 +27,16 @@ TEST_CASE("[cuda_executor] codecs that choose equal the CPU executor")
   SUBCASE("topkc_sat4") { compare_all<float>(presets::topkc_sat4); }
   SUBCASE("allocated_sat_4") { compare_all<float>(presets::allocated_sat_4); }
   SUBCASE("allocated_sat_2") { compare_one<float>(presets::allocated_sat_2); }
-  SUBCASE("allocated_sat_3") { compare_one<float>(presets::allocated_sat_3); }
-  SUBCASE("allocated_sat_2_ef of half") { compare_one<tersum::half>(presets::allocated_sat_2_ef); }
-  SUBCASE("allocated_sat_3_ef of half") { compare_one<tersum::half>(presets::allocated_sat_3_ef); }
+  SUBCASE("widths of 2 bits with feedback, of half")
+  {
+    compare_one<tersum::half>(
+      presets::allocated_saturating<nearest_quantizer<8>, error_feedback>{.chunker = {.bits = 2}});
+  }
+  SUBCASE("widths of 3 bits with feedback, of half")
+  {
+    compare_one<tersum::half>(
+      presets::allocated_saturating<nearest_quantizer<8>, error_feedback>{.chunker = {.bits = 3}});
+  }
   SUBCASE("allocated_sat_4_ef of half") { compare_one<tersum::half>(presets::allocated_sat_4_ef); }
   // More chunks than one block selects.
   SUBCASE("2^18 chunks") { compare_one<float>(presets::topkc_b2, 64 << 18); }

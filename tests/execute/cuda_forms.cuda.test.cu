@@ -9,8 +9,8 @@
 
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/metric/diagonal.hpp>
-#include <tersum/sharded_presets.hpp>
 #include <tersum/tersum.cuh>
+#include <tersum/tersum.hpp>
 
 #include <doctest/doctest.h>
 
@@ -41,13 +41,14 @@ TEST_CASE("[cuda_executor] shards equal the CPU executor")
 {
   SUBCASE("sharded_4") { compare_shards<float, float>(presets::sharded_4); }
   SUBCASE("summed_shards_sat4") { compare_shards<float, float>(presets::summed_shards_sat4); }
-  SUBCASE("sharded_half of bfloat16 in float")
+  SUBCASE("shards in halves, of bfloat16 in float")
   {
-    compare_shards<tersum::bfloat16, float>(presets::sharded_half);
+    compare_shards<tersum::bfloat16, float>(
+      sharded_codec<fixed_chunks<1024>, no_rotation, cast<tersum::half>>{});
   }
-  SUBCASE("sharded_2_ef of bfloat16 in float")
+  SUBCASE("shards with feedback, of bfloat16 in float")
   {
-    compare_shards<tersum::bfloat16, float>(presets::sharded_2_ef);
+    compare_shards<tersum::bfloat16, float>(presets::sharded<2, error_feedback>{});
   }
   SUBCASE("2 bits of float in bfloat16, with feedback, in a metric")
   {
@@ -79,10 +80,11 @@ TEST_CASE("[cuda_executor] shards whose codes are summed, captured once and repl
 TEST_CASE("[cuda_executor] gathered codes equal the CPU executor")
 {
   SUBCASE("gathered_4") { compare_all<float>(presets::gathered_4); }
-  SUBCASE("gathered_1") { compare_one<float>(presets::gathered_1); }
-  SUBCASE("gathered_3") { compare_one<float>(presets::gathered_3); }
   SUBCASE("gathered_2") { compare_one<float>(presets::gathered_2); }
-  SUBCASE("gathered_2_ef of half") { compare_one<tersum::half>(presets::gathered_2_ef); }
+  SUBCASE("gathered codes with feedback, of half")
+  {
+    compare_one<tersum::half>(presets::gathered<2, error_feedback>{});
+  }
 }
 
 TEST_CASE("[cuda_executor] residuals in bfloat16 equal the CPU executor's")

@@ -20,14 +20,11 @@ using namespace tersum::tests;
 
 TEST_CASE("[cuda_executor] more two shots equal the CPU executor")
 {
-  SUBCASE("two_shot_1") { compare_all<float>(presets::two_shot_1); }
   SUBCASE("two_shot_2") { compare_all<float>(presets::two_shot_2); }
   SUBCASE("two_shot_3") { compare_all<float>(presets::two_shot_3); }
   SUBCASE("two_shot_4_ef") { compare_all<float>(presets::two_shot_4_ef); }
-  SUBCASE("two_shot_1_3") { compare_all<float>(presets::two_shot_1_3); }
   SUBCASE("two_shot_4_8") { compare_one<float>(presets::two_shot_4_8); }
   SUBCASE("metric_3") { compare_all<float>(presets::metric_3); }
-  SUBCASE("metric_4") { compare_all<float>(presets::metric_4); }
   SUBCASE("blocks_8") { compare_all<float>(presets::blocks_8); }
 }
 

@@ -19,17 +19,11 @@ TEST_CASE("[cuda_executor] two shots equal the CPU executor")
   SUBCASE("two_shot_4") { compare_all<float>(presets::two_shot_4); }
   SUBCASE("two_shot_8") { compare_all<float>(presets::two_shot_8); }
   SUBCASE("two_shot_1_ef") { compare_one<float>(presets::two_shot_1_ef); }
-  SUBCASE("two_shot_2_ef of half") { compare_all<tersum::half>(presets::two_shot_2_ef); }
+  SUBCASE("2 bits with feedback, of half")
+  {
+    compare_all<tersum::half>(presets::two_shot<2, error_feedback>{});
+  }
   SUBCASE("blocks_4") { compare_all<float>(presets::blocks_4); }
   SUBCASE("allocated_4") { compare_all<float>(presets::allocated_4); }
   SUBCASE("allocated_2") { compare_one<float>(presets::allocated_2); }
-  SUBCASE("allocated_3") { compare_one<float>(presets::allocated_3); }
-  SUBCASE("allocated_1") { compare_one<float>(presets::allocated_1); }
-  SUBCASE("allocated_6") { compare_one<float>(presets::allocated_6); }
-  SUBCASE("allocated_8") { compare_one<float>(presets::allocated_8); }
-  SUBCASE("allocated_2_ef")
-  {
-    compare_all<float>(presets::allocated_2_ef);
-    compare_offsets<float>(presets::allocated_2_ef);
-  }
 }

@@ -8,8 +8,8 @@
 #include "support/values_run.hpp"
 
 #include <tersum/feedback/kept_in.hpp>
-#include <tersum/sharded_presets.hpp>
 #include <tersum/tersum.cuh>
+#include <tersum/tersum.hpp>
 
 #include <doctest/doctest.h>
 
@@ -38,14 +38,13 @@ void compare_values(Codec const& codec)
 TEST_CASE("[cuda_executor] values equal the CPU executor")
 {
   SUBCASE("values_4") { compare_values<float, float>(presets::values_4); }
-  SUBCASE("values_half") { compare_values<float, float>(presets::values_half); }
-  SUBCASE("values_4_ef of half")
+  SUBCASE("values with feedback, of half")
   {
-    compare_values<tersum::half, tersum::half>(presets::values_4_ef);
+    compare_values<tersum::half, tersum::half>(presets::values<4, error_feedback>{});
   }
-  SUBCASE("differences_4 of float in bfloat16")
+  SUBCASE("differences of float in bfloat16")
   {
-    compare_values<float, tersum::bfloat16>(presets::differences_4);
+    compare_values<float, tersum::bfloat16>(presets::values<4, difference_feedback>{});
   }
   SUBCASE("with feedback in a metric")
   {

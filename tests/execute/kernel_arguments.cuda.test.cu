@@ -81,5 +81,8 @@ TEST_CASE("[exchange_args] device and host agree where members are")
   SUBCASE("a choice of coordinates") { compare_layouts(presets::topk_b2); }
   SUBCASE("a range with a number") { compare_layouts(presets::rotated_sat4); }
   SUBCASE("a choice and a range") { compare_layouts(presets::allocated_sat_4_ef); }
-  SUBCASE("a choice and two shots") { compare_layouts(presets::allocated_2_ef); }
+  SUBCASE("a choice and two shots")
+  {
+    compare_layouts(presets::allocated_two_shot<error_feedback>{.chunker = {.bits = 2}});
+  }
 }

@@ -13,7 +13,7 @@
 #include <tersum/presets.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/rotate/tensor_core_hadamard.hpp>
-#include <tersum/sharded_presets.hpp>
+#include <tersum/tersum.hpp>
 #include <tersum_baselines/group_absmax.hpp>
 
 #include <doctest/doctest.h>

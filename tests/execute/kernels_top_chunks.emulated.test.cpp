@@ -6,6 +6,7 @@
 
 #include "support/compare_kernels.hpp"
 
+#include <tersum/feedback/kept_in.hpp>
 #include <tersum/presets.hpp>
 #include <tersum_baselines/presets.hpp>
 
@@ -27,7 +28,10 @@ TEST_CASE("[kernels] top chunks as halves")
 {
   SUBCASE("64") { compare_all<float>(presets::topkc_b2); }
   SUBCASE("128, with feedback") { compare_all<half>(presets::topkc_b05_ef); }
-  SUBCASE("64, most of them") { compare_places<bfloat16>(presets::topkc_b8_ef); }
+  SUBCASE("64, most of them")
+  {
+    compare_places<bfloat16>(presets::top_halves<64, error_feedback>{.chunker = {.bits = 8}});
+  }
   SUBCASE("64, wherever the gradient begins")
   {
     compare_offsets<float>(presets::topkc_b2_ef);
@@ -84,7 +88,8 @@ TEST_CASE("[kernels] top coordinates")
 // A selection that several blocks share, as that of more than 4096 chunks is: the same as of one block.
 TEST_CASE("[kernels] a selection by several blocks")
 {
-  constexpr auto codec       = presets::allocated_sat_3;
+  constexpr auto codec =
+    presets::allocated_saturating<stochastic_quantizer<8>>{.chunker = {.bits = 3}};
   std::uint64_t const chunks = 5003;
   auto const plan            = codec.plan({.coordinates = chunks * 256}, {.size = 2, .rank = 0});
   std::vector<word4> memory(plan.workspace_bytes() / sizeof(word4) + 1);
@@ -125,7 +130,11 @@ TEST_CASE("[kernels] a selection by several blocks")
 TEST_CASE("[kernels] random chunks")
 {
   SUBCASE("without feedback") { compare_places<float>(presets::randomkc_b2); }
-  SUBCASE("with feedback") { compare_places<float>(presets::randomkc_b2_ef); }
+  SUBCASE("with feedback")
+  {
+    compare_places<float>(
+      cast_codec<tersum::half, random_chunks<64>, error_feedback>{.chunker = {.bits = 2}});
+  }
 }
 
 }  // namespace

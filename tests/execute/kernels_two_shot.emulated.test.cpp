@@ -37,11 +37,11 @@ TEST_CASE("[kernels] two shots of fixed chunks")
 
 TEST_CASE("[kernels] two shots of fixed chunks, the other presets")
 {
-  SUBCASE("1 bit") { compare_orders<float>(presets::two_shot_1, 3, true); }
+  SUBCASE("1 bit") { compare_orders<float>(presets::two_shot<1>{}, 3, true); }
   SUBCASE("2 bits") { compare_orders<float>(presets::two_shot_2, 3, true); }
   SUBCASE("3 bits") { compare_orders<float>(presets::two_shot_3, 3, true); }
   SUBCASE("8 bits") { compare_orders<float>(presets::two_shot_8, 3, true); }
-  SUBCASE("1 bit up and 3 down") { compare_orders<float>(presets::two_shot_1_3, 3, true); }
+  SUBCASE("1 bit up and 3 down") { compare_orders<float>(presets::two_way_shot<1, 3>{}, 3, true); }
   SUBCASE("blocks, 4 bits") { compare_orders<float>(presets::blocks_4, 3, true); }
   SUBCASE("blocks, 8 bits") { compare_orders<float>(presets::blocks_8, 3, true); }
 }
@@ -50,8 +50,8 @@ TEST_CASE("[kernels] two shots with feedback on ranks and owners")
 {
   SUBCASE("1024, 2 bits")
   {
-    compare_all<half>(presets::two_shot_2_ef);
-    compare_offsets<half>(presets::two_shot_2_ef);
+    compare_all<half>(presets::two_shot<2, error_feedback>{});
+    compare_offsets<half>(presets::two_shot<2, error_feedback>{});
   }
   SUBCASE("256, 3 bits") { compare_all<float>(shot<256, 3, error_feedback>{}); }
   SUBCASE("512, 4 bits up and 1 down")
@@ -69,8 +69,8 @@ TEST_CASE("[kernels] two shots with a width for every chunk")
   SUBCASE("4 bits") { compare_all<float>(presets::allocated_4); }
   SUBCASE("2 bits with feedback")
   {
-    compare_all<float>(presets::allocated_2_ef);
-    compare_offsets<float>(presets::allocated_2_ef);
+    compare_all<float>(presets::allocated_two_shot<error_feedback>{.chunker = {.bits = 2}});
+    compare_offsets<float>(presets::allocated_two_shot<error_feedback>{.chunker = {.bits = 2}});
   }
   SUBCASE("up to 16 bits, with feedback")
   {
@@ -92,7 +92,7 @@ void compare_pieces(Codec const& codec)
 TEST_CASE("[kernels] two shots in pieces")
 {
   SUBCASE("4 bits") { compare_pieces(presets::two_shot_4); }
-  SUBCASE("1 bit up and 3 down") { compare_pieces(presets::two_shot_1_3); }
+  SUBCASE("1 bit up and 3 down") { compare_pieces(presets::two_way_shot<1, 3>{}); }
   SUBCASE("a width for every chunk") { compare_pieces(presets::allocated_4); }
 }
 

@@ -11,7 +11,7 @@
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/rotate/no_rotation.hpp>
-#include <tersum/sharded_presets.hpp>
+#include <tersum/tersum.hpp>
 #include <tersum_baselines/group_absmax.hpp>
 
 #include <doctest/doctest.h>
@@ -49,7 +49,7 @@ TEST_CASE("[kernels] values")
   SUBCASE("1024, 4 bits") { compare_values<float, float>(presets::values_4); }
   SUBCASE("1024, 4 bits, differences of float in bfloat16")
   {
-    compare_values<float, bfloat16>(presets::differences_4);
+    compare_values<float, bfloat16>(presets::values<4, difference_feedback>{});
   }
   SUBCASE("256, 3 bits, with feedback, of bfloat16 in float")
   {
@@ -69,7 +69,11 @@ TEST_CASE("[kernels] values")
     compare_values<float, half>(
       values_of<1024, 2, difference_feedback, kept_diagonal_in<bfloat16>>{});
   }
-  SUBCASE("halves of bfloat16 in float") { compare_values<bfloat16, float>(presets::values_half); }
+  SUBCASE("halves of bfloat16 in float")
+  {
+    compare_values<bfloat16, float>(
+      values_codec<fixed_chunks<1024>, no_rotation, cast<tersum::half>>{});
+  }
   SUBCASE("blocks with scales of their own, differences")
   {
     using quantizer = group_absmax<4, 32, linear_levels, bfloat16_scale>;

@@ -39,7 +39,7 @@ TEST_CASE(
 {
   check<std::remove_cv_t<decltype(presets::two_shot_4)>, float>(
     {.gradient = {5003}, .world = 3, .misaligned = true, .non_finite_step = 1});
-  check<std::remove_cv_t<decltype(presets::two_shot_2_ef)>, half>(
+  check<std::remove_cv_t<decltype(presets::two_shot<2, error_feedback>{})>, half>(
     {.gradient = tests::odd_bucket().gradient(), .world = 2, .steps = 4, .non_finite_step = 2});
   check<two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<5>>, bfloat16>(
     {.gradient = {1000}, .world = 4});
@@ -51,8 +51,11 @@ TEST_CASE("[two_shot] nor do those of allocated widths")
 {
   check<std::remove_cv_t<decltype(presets::allocated_4)>, float>(
     {.codec = presets::allocated_4, .gradient = {20011}, .world = 3, .non_finite_step = 1});
-  check<std::remove_cv_t<decltype(presets::allocated_2_ef)>, float>(
-    {.codec = presets::allocated_2_ef, .gradient = {30000}, .world = 2});
+  check<
+    std::remove_cv_t<decltype(presets::allocated_two_shot<error_feedback>{.chunker = {.bits = 2}})>,
+    float>({.codec    = presets::allocated_two_shot<error_feedback>{.chunker = {.bits = 2}},
+            .gradient = {30000},
+            .world    = 2});
   using wide =
     two_shot_codec<allocated_chunks<256, 9, 12, 16>, partial_hadamard<256>, lloyd_max<8>>;
   check<wide, float>(

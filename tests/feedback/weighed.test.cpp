@@ -16,6 +16,7 @@
 #include "support/normal_gradients.hpp"
 
 #include <tersum/feedback/detail/kept_value.hpp>
+#include <tersum/feedback/kept_by.hpp>
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/interop/reduce_over.hpp>
 #include <tersum/presets.hpp>

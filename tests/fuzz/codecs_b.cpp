@@ -7,12 +7,21 @@
 #include "ranks_of.hpp"
 
 #include <tersum/presets.hpp>
-#include <tersum/sharded_presets.hpp>
 #include <tersum_baselines/presets.hpp>
 
 namespace tersum::tests {
 
-TERSUM_TRY(allocated_2_ef, float);
-TERSUM_TRY(values_4_ef, float);
+namespace {
+
+constexpr presets::allocated_two_shot<error_feedback> allocated_with_feedback{
+  .chunker = {.bits = 2}};
+constexpr presets::values<4, error_feedback> values_with_feedback{};
+
+listed_codec const try_allocated_with_feedback{
+  try_codec<allocated_with_feedback, float>("allocated_with_feedback")};
+listed_codec const try_values_with_feedback{
+  try_codec<values_with_feedback, float>("values_with_feedback")};
+
+}  // namespace
 
 }  // namespace tersum::tests

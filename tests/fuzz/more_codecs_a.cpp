@@ -19,10 +19,6 @@ TERSUM_TRY(rotated_sat2_ef, float);
 TERSUM_TRY(rotated_sat4, float);
 TERSUM_TRY(rotated_sat4, half);
 TERSUM_TRY(rotated_sat4_ef, bfloat16);
-TERSUM_TRY(rotated_sat8_ef, float);
-TERSUM_TRY(topkc_sat4_ef, float);
-TERSUM_TRY(allocated_sat_2_ef, float);
-TERSUM_TRY(allocated_sat_8, float);
 TERSUM_TRY(thc_sat4, float);
 
 }  // namespace tersum::tests

@@ -15,13 +15,20 @@ TERSUM_TRY(topkc_b2_ef, half);
 TERSUM_TRY(topkc_b8, float);
 TERSUM_TRY(thc_wide4, float);
 TERSUM_TRY(two_shot_1_ef, float);
-TERSUM_TRY(two_shot_2_ef, float);
 TERSUM_TRY(two_shot_4_ef, half);
 TERSUM_TRY(allocated_4, bfloat16);
 TERSUM_TRY(blocks_4, float);
 TERSUM_TRY(powersgd_r4, float);
 TERSUM_TRY(acp_r4, float);
-static listed_codec const try_randomkc_b2_ef{
-  try_codec<presets::randomkc_b2_ef, float>("randomkc_b2_ef", false)};
+
+namespace {
+
+constexpr cast_codec<tersum::half, random_chunks<64>, error_feedback> random_with_feedback{
+  .chunker = {.bits = 2}};
+
+listed_codec const try_random_with_feedback{
+  try_codec<random_with_feedback, float>("random_with_feedback", false)};
+
+}  // namespace
 
 }  // namespace tersum::tests

@@ -7,34 +7,37 @@
 
 #include "ranks_of.hpp"
 
+#include <tersum/feedback/difference_feedback.hpp>
 #include <tersum/presets.hpp>
-#include <tersum/sharded_presets.hpp>
 #include <tersum_baselines/presets.hpp>
 
 namespace tersum::tests {
 
 TERSUM_TRY(gathered_2, half);
 TERSUM_TRY(gathered_4, float);
-TERSUM_TRY(gathered_2_ef, float);
 TERSUM_TRY(metric_2, float);
 TERSUM_TRY(metric_3, float);
-TERSUM_TRY(metric_4, half);
-TERSUM_TRY(sharded_1, float);
 TERSUM_TRY(sharded_4, bfloat16);
-TERSUM_TRY(sharded_2_ef, float);
-TERSUM_TRY(sharded_4_ef, float);
-TERSUM_TRY(values_8, bfloat16);
-TERSUM_TRY(differences_2, float);
-TERSUM_TRY(differences_4, float);
 TERSUM_TRY(two_shot_4_ef, float);
 TERSUM_TRY(rotated_sat8, float);
 TERSUM_TRY(topkc_b05_ef, float);
-TERSUM_TRY(topkc_b8_ef, float);
 TERSUM_TRY(topkc_sat4, float);
 TERSUM_TRY(allocated_sat_2, float);
-TERSUM_TRY(allocated_sat_3, float);
 TERSUM_TRY(allocated_sat_4, float);
-TERSUM_TRY(allocated_sat_3_ef, float);
 TERSUM_TRY(allocated_sat_4_ef, float);
+
+namespace {
+
+constexpr presets::gathered<2, error_feedback> gathered_with_feedback{};
+constexpr presets::sharded<2, error_feedback> sharded_with_feedback{};
+constexpr presets::values<4, difference_feedback> differences{};
+
+listed_codec const try_gathered_with_feedback{
+  try_codec<gathered_with_feedback, float>("gathered_with_feedback")};
+listed_codec const try_sharded_with_feedback{
+  try_codec<sharded_with_feedback, float>("sharded_with_feedback")};
+listed_codec const try_differences{try_codec<differences, float>("differences")};
+
+}  // namespace
 
 }  // namespace tersum::tests

@@ -13,8 +13,5 @@ namespace tersum::tests {
 TERSUM_TRY(powersgd_r1, float);
 TERSUM_TRY(powersgd_r16, float);
 TERSUM_TRY(powersgd_r64, float);
-TERSUM_TRY(acp_r1, float);
-TERSUM_TRY(acp_r16, float);
-TERSUM_TRY(acp_r64, float);
 
 }  // namespace tersum::tests

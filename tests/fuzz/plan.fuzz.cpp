@@ -117,7 +117,12 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     case 1: check_plan(presets::rotated_sat4_ef, gradient, ranks, source); break;
     case 2: check_plan(presets::topkc_b2_ef, gradient, ranks, source); break;
     case 3: check_plan(presets::allocated_sat_2, gradient, ranks, source); break;
-    case 4: check_plan(presets::allocated_2_ef, gradient, ranks, source); break;
+    case 4:
+      check_plan(presets::allocated_two_shot<error_feedback>{.chunker = {.bits = 2}},
+                 gradient,
+                 ranks,
+                 source);
+      break;
     case 5: check_plan(presets::blocks_4, gradient, ranks, source); break;
     case 6: check_plan(presets::thc_wide4, gradient, ranks, source); break;
     case 7: check_plan(presets::topk_b2, gradient, ranks, source); break;

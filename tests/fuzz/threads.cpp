@@ -7,7 +7,6 @@
 
 #include <tersum/interop/reduce_over.hpp>
 #include <tersum/presets.hpp>
-#include <tersum/sharded_presets.hpp>
 #include <tersum/single_process/loopback_transport.hpp>
 #include <tersum/tersum.hpp>
 
@@ -122,8 +121,10 @@ int main(int argc, char** argv)
   if (argc > 1 && std::string_view{argv[1]} == "race") { return race() ? 0 : 1; }
   using namespace tersum::presets;
   bool const fine = exchange(fp16, whole) && exchange(rotated_sat4_ef, whole) &&
-                    exchange(two_shot_2_ef, whole) && exchange(gathered_2_ef, whole) &&
-                    exchange(sharded_2_ef, scatter, false) && exchange(values_4_ef, gather);
+                    exchange(two_shot<2, tersum::error_feedback>{}, whole) &&
+                    exchange(gathered<2, tersum::error_feedback>{}, whole) &&
+                    exchange(sharded<2, tersum::error_feedback>{}, scatter, false) &&
+                    exchange(values<4, tersum::error_feedback>{}, gather);
   std::printf(
     "%d ranks of 3 threads, %d steps: %s\n", ranks, steps, fine ? "equal bits" : "FAILED");
   return fine ? 0 : 1;

@@ -26,9 +26,16 @@ TEST_CASE("[golden] every preset has its exchanges in a golden file")
       CHECK(held.insert(line.substr(0, line.find(':'))).second);
     }
   }
+  // Digests of shards, of values and of the catalogue stand in the tests themselves.
+  std::string const of_tests =
+    text_of("tests/golden/presets_gathered.test.cpp") + text_of("tests/golden/catalogue.test.cpp");
   std::vector<std::string> const names = preset_names();
   CHECK(names.size() > 50);
   for (std::string const& name : names) {
+    CAPTURE(name);
+    if (of_tests.find("presets::" + name + ')') != std::string::npos) { continue; }
+    // Values have a digest with feedback, and votes are held to a model: baselines/catalogue.test.cpp.
+    if (name == "values_4" || name == "sign_majority") { continue; }
     for (char const* const element : {" float", " bfloat16"}) {
       for (char const* const ranks : {" 1", " 2", " 5"}) {
         for (char const* const gradient : {" vector", " tensors"}) {

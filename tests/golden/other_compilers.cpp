@@ -66,7 +66,9 @@ int main(int argc, char** argv)
     }
   }
   compare("rotated_sat4_ef float", digested_as<float>(presets::rotated_sat4_ef));
-  compare("allocated_2_ef bfloat16", digested_as<bfloat16>(presets::allocated_2_ef));
+  compare(
+    "widths with feedback bfloat16",
+    digested_as<bfloat16>(presets::allocated_two_shot<error_feedback>{.chunker = {.bits = 2}}));
   compare("topkc_b2_ef float", digested_as<float>(presets::topkc_b2_ef));
   compare("powersgd_r4 float", digested_as<float>(presets::powersgd_r4));
   std::printf("%d digests compared, %d differ\n", compared, differ);

@@ -121,14 +121,12 @@ std::map<std::string, std::string> describe_codecs(cpu_executor const& exec)
   describe("rotated_sat8", presets::rotated_sat8, got);
   describe("rotated_sat2_ef", presets::rotated_sat2_ef, got);
   describe("rotated_sat4_ef", presets::rotated_sat4_ef, got);
-  describe("rotated_sat8_ef", presets::rotated_sat8_ef, got);
   describe("topkc_b2", presets::topkc_b2, got);
   describe("topkc_b2_ef", presets::topkc_b2_ef, got);
   describe("randomkc_b2", presets::randomkc_b2, got);
   describe("topkc_sat4", presets::topkc_sat4, got);
   using scaled = cast_codec<tersum::half, top_chunks<128>, error_feedback, kept_diagonal>;
   describe("halves in a metric", scaled{.chunker = {.bits = 4}}, got);
-  describe("allocated_sat_3", presets::allocated_sat_3, got);
   using summed_widths = presets::allocated_saturating<nearest_quantizer<8>, error_feedback>;
   describe("summed widths by fourth roots of energies",
            summed_widths{.chunker = {.bits = 2, .weighting = 0.25f}},
@@ -150,10 +148,10 @@ std::map<std::string, std::string> describe_codecs(cpu_executor const& exec)
                                     {.rows = 100, .offset = 1400},
                                     {.rows = 10, .columns = 100, .offset = 1500}};
   describe("powersgd_r1", presets::powersgd_r1, got, tensors);
-  describe("acp_r1", presets::acp_r1, got, tensors);
   constexpr low_rank_codec<low_rank<3>, half> in_halves{.low_rank = {.least_saving = 1}};
+  describe("factors in turns", presets::alternating_iteration<1>{}, got, tensors);
   describe("factors of 3 in half", in_halves, got, tensors);
-  describe("two_shot_1", presets::two_shot_1, got);
+  describe("two shots of 1 bit", presets::two_shot<1>{}, got);
   describe("two_shot_3", presets::two_shot_3, got);
   describe("two_shot_4_ef", presets::two_shot_4_ef, got);
   describe("allocated_4", presets::allocated_4, got);

@@ -10,7 +10,7 @@
 
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
-#include <tersum/sharded_presets.hpp>
+#include <tersum/tersum.hpp>
 
 #include <vector>
 
@@ -19,11 +19,9 @@ using namespace tersum;
 TEST_CASE("[golden] exchanges of gathered codes are what they were")
 {
   tests::golden_presets golden{"tests/golden/presets_gathered.txt"};
-  TERSUM_DESCRIBE(golden, gathered_1);
   TERSUM_DESCRIBE(golden, gathered_2);
-  TERSUM_DESCRIBE(golden, gathered_3);
   TERSUM_DESCRIBE(golden, gathered_4);
-  TERSUM_DESCRIBE_FULLY(golden, gathered_2_ef);
+  golden.describe_fully("gathered codes with feedback", presets::gathered<2, error_feedback>{});
   golden.check();
 }
 
@@ -96,28 +94,38 @@ TEST_CASE("[golden] exchanges of shards are what they were")
 {
   CHECK(digest_shards<std::remove_cv_t<decltype(presets::sharded_4)>, float>(
           presets::sharded_4, {}) == digests{0xef538f0d514686ca, 0x899829facc41d758});
-  CHECK(digest_shards<std::remove_cv_t<decltype(presets::sharded_2_ef)>, bfloat16>(
-          presets::sharded_2_ef, {0, 500, 501, 9001}) ==
+  CHECK(digest_shards<std::remove_cv_t<decltype(presets::sharded<2, error_feedback>{})>, bfloat16>(
+          presets::sharded<2, error_feedback>{}, {0, 500, 501, 9001}) ==
         digests{0x3a92a88e7d224893, 0x7f460110c9313508});
-  CHECK(digest_shards<std::remove_cv_t<decltype(presets::sharded_half)>, float>(
-          presets::sharded_half, {0, 500, 501, 9001}) ==
+  CHECK(digest_shards<std::remove_cv_t<decltype(
+                        sharded_codec<fixed_chunks<1024>, no_rotation, cast<tersum::half>>{})>,
+                      float>(sharded_codec<fixed_chunks<1024>, no_rotation, cast<tersum::half>>{},
+                             {0, 500, 501, 9001}) ==
         digests{0x14b190a8d333d495, 0x4553e0fd5cf3340e});
   CHECK(digest_shards<std::remove_cv_t<decltype(presets::summed_shards_sat4)>, float>(
           presets::summed_shards_sat4, {}) == digests{0xc56f77e8352261f6, 0x3499c7b4eaa9afb1});
-  CHECK(digest_shards<std::remove_cv_t<decltype(presets::summed_shards_sat4_ef)>, bfloat16>(
-          presets::summed_shards_sat4_ef, {0, 500, 501, 9001}) ==
-        digests{0xac38ad0a0f203e59, 0x297dab5fb611a823});
+  CHECK(
+    digest_shards<
+      std::remove_cv_t<decltype(
+        presets::saturating_shards<nearest_quantizer<4>, error_feedback>{.range = {.clip = 1.9f}})>,
+      bfloat16>(
+      presets::saturating_shards<nearest_quantizer<4>, error_feedback>{.range = {.clip = 1.9f}},
+      {0, 500, 501, 9001}) == digests{0xac38ad0a0f203e59, 0x297dab5fb611a823});
 }
 
 TEST_CASE("[golden] exchanges of values are what they were")
 {
-  CHECK(digest_values<std::remove_cv_t<decltype(presets::values_4_ef)>, float>(
-          presets::values_4_ef, {}) == digests{0x6d8366c735c9ea21, 0x5bc57780059ec86c});
-  CHECK(digest_values<std::remove_cv_t<decltype(presets::differences_4)>, bfloat16>(
-          presets::differences_4, {0, 500, 501, 9001}) ==
-        digests{0xb855d12effa10431, 0xa0275524aa22945});
-  CHECK(digest_values<std::remove_cv_t<decltype(presets::values_half)>, bfloat16>(
-          presets::values_half, {0, 500, 501, 9001}) ==
+  CHECK(digest_values<std::remove_cv_t<decltype(presets::values<4, error_feedback>{})>, float>(
+          presets::values<4, error_feedback>{}, {}) ==
+        digests{0x6d8366c735c9ea21, 0x5bc57780059ec86c});
+  CHECK(
+    digest_values<std::remove_cv_t<decltype(presets::values<4, difference_feedback>{})>, bfloat16>(
+      presets::values<4, difference_feedback>{}, {0, 500, 501, 9001}) ==
+    digests{0xb855d12effa10431, 0xa0275524aa22945});
+  CHECK(digest_values<std::remove_cv_t<decltype(
+                        values_codec<fixed_chunks<1024>, no_rotation, cast<tersum::half>>{})>,
+                      bfloat16>(values_codec<fixed_chunks<1024>, no_rotation, cast<tersum::half>>{},
+                                {0, 500, 501, 9001}) ==
         digests{0x97a7d548caa5080b, 0x7cdd00f854f37fee});
   using in_metric = values_codec<fixed_chunks<256>,
                                  partial_hadamard<256>,

@@ -252,7 +252,8 @@ class suite {
         auto const want       = expected_shards(shape, uneven, n, me);
         expect(!want.empty(), "the loopback failed", "shards", way, size);
         auto const cuts = shard_cuts(shape.coordinates, n, uneven);
-        rank_memory mine(presets::sharded_2_ef.plan(shape, {.size = n, .rank = me}, cuts));
+        rank_memory mine(
+          presets::sharded<2, error_feedback>{}.plan(shape, {.size = n, .rank = me}, cuts));
         std::vector<float> shard(mine.plan.shard_size());
         std::vector<word4> scratch(scratch_bytes(mine.plan) / 16 + 1);
         expect(mine.begin().ok(), "initialize failed", "shards", way, size);
@@ -300,9 +301,9 @@ class suite {
       expect(equal, "differs from the loopback", name, "uneven", size);
     };
 
-    auto const& sharded  = presets::sharded_2_ef;
+    auto const& sharded  = presets::sharded<2, error_feedback>{};
     using sharded_type   = std::remove_cvref_t<decltype(sharded)>;
-    auto const& values   = presets::values_4_ef;
+    auto const& values   = presets::values<4, error_feedback>{};
     using values_type    = std::remove_cvref_t<decltype(values)>;
     bool begun           = true;
     auto const memory_of = [&](auto const& codec, int rank) {
@@ -521,7 +522,7 @@ std::vector<std::vector<float>> expected_shards(layout const& shape,
                                                 int world,
                                                 int rank)
 {
-  return expected_shards_of(presets::sharded_2_ef, shape, uneven, world, rank);
+  return expected_shards_of(presets::sharded<2, error_feedback>{}, shape, uneven, world, rank);
 }
 
 std::vector<std::vector<float>> expected_summed_shards(layout const& shape,
@@ -529,12 +530,20 @@ std::vector<std::vector<float>> expected_summed_shards(layout const& shape,
                                                        int world,
                                                        int rank)
 {
-  return expected_shards_of(presets::summed_shards_wide4, shape, uneven, world, rank);
+  return expected_shards_of(summed_shards_codec<fixed_chunks<1024>,
+                                                partial_hadamard<1024>,
+                                                rms_range<no_headroom>,
+                                                stochastic_quantizer<4>,
+                                                widening_sum<4, 8>>{.range = {.clip = 3.0f}},
+                            shape,
+                            uneven,
+                            world,
+                            rank);
 }
 
 std::vector<std::vector<float>> expected_differences(layout const& shape, bool uneven, int world)
 {
-  return expected_values(presets::differences_4, shape, uneven, world);
+  return expected_values(presets::values<4, difference_feedback>{}, shape, uneven, world);
 }
 
 int check_presets(any_transport const& over, bool brief)
@@ -544,8 +553,8 @@ int check_presets(any_transport const& over, bool brief)
   for_each_preset([&](char const* name, auto const& codec) { s.preset(name, codec); });
   s.shards();
   s.in_16_bits();
-  s.values("values_4_ef", presets::values_4_ef);
-  s.values("differences_4", presets::differences_4);
+  s.values("values with feedback", presets::values<4, error_feedback>{});
+  s.values("differences of values", presets::values<4, difference_feedback>{});
   return s.failures();
 }
 
@@ -589,7 +598,7 @@ int check_agreement(any_transport const& over)
                   7),
          refused,
          "other boundaries of shards are not seen");
-  expect(odd ? agree_on(over, presets::differences_4.plan(shape, here), 7)
+  expect(odd ? agree_on(over, presets::values<4, difference_feedback>{}.plan(shape, here), 7)
              : agree_on(over, presets::values_4.plan(shape, here), 7),
          refused,
          "differences instead of values are not seen");

@@ -7,7 +7,6 @@
 #include <tersum/interop/plan_fingerprint.hpp>
 #include <tersum/interop/reduce_over.hpp>
 #include <tersum/presets.hpp>
-#include <tersum/sharded_presets.hpp>
 #include <tersum/tersum.hpp>
 
 #include <cmath>

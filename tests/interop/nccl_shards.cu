@@ -5,8 +5,8 @@
 //! Exchanges of shards and of values on a device over NCCL.
 
 #include <tersum/interop/nccl_pieces.cuh>
-#include <tersum/sharded_presets.hpp>
 #include <tersum/tersum.cuh>
+#include <tersum/tersum.hpp>
 
 #include <cuda_runtime.h>
 
@@ -102,8 +102,13 @@ exchanges(nccl_rank const&, nccl_transport const&, Expect const&) -> exchanges<E
 
 template <class Codec>
 using sums_of      = summed_wire_of<typename Codec::payload_op, typename Codec::counts_type>;
-using integer_sums = sums_of<std::remove_cvref_t<decltype(presets::summed_shards_wide4)>>;
-using lane_sums    = sums_of<std::remove_cvref_t<decltype(presets::summed_shards_sat4)>>;
+using integer_sums = sums_of<
+  std::remove_cvref_t<decltype(summed_shards_codec<fixed_chunks<1024>,
+                                                   partial_hadamard<1024>,
+                                                   rms_range<no_headroom>,
+                                                   stochastic_quantizer<4>,
+                                                   widening_sum<4, 8>>{.range = {.clip = 3.0f}})>>;
+using lane_sums = sums_of<std::remove_cvref_t<decltype(presets::summed_shards_sat4)>>;
 // NCCL adds integers, and no lanes that saturate, which move as bytes.
 static_assert(scatters_sums<nccl_transport, integer_sums>);
 static_assert(!scatters_sums<nccl_transport, lane_sums>);
@@ -170,7 +175,8 @@ void check_published(nccl_rank const& on,
   cuda_executor const exec{on.stream};
   auto const held = expected_differences(shape, uneven, on.ranks);
   auto const cuts = shard_cuts(shape.coordinates, on.ranks, uneven);
-  auto const plan = presets::differences_4.plan(shape, {.size = on.ranks, .rank = on.rank}, cuts);
+  auto const plan = presets::values<4, difference_feedback>{}.plan(
+    shape, {.size = on.ranks, .rank = on.rank}, cuts);
   device_memory const state(plan.state_bytes()),
     own(symmetric.empty() ? plan.workspace_bytes() : std::size_t{0}),
     shard(plan.shard_size() * sizeof(float)), all(shape.coordinates * sizeof(float));
@@ -215,7 +221,11 @@ void check_summed(nccl_rank const& on,
   check_scattered(on,
                   nccl,
                   expect,
-                  presets::summed_shards_wide4,
+                  summed_shards_codec<fixed_chunks<1024>,
+                                      partial_hadamard<1024>,
+                                      rms_range<no_headroom>,
+                                      stochastic_quantizer<4>,
+                                      widening_sum<4, 8>>{.range = {.clip = 3.0f}},
                   shape,
                   shard_cuts(shape.coordinates, on.ranks, uneven),
                   expected_summed_shards(shape, uneven, on.ranks, on.rank),
@@ -281,7 +291,7 @@ int check_nccl_shards(nccl_rank const& on)
       check_scattered(on,
                       nccl,
                       expect,
-                      presets::sharded_2_ef,
+                      presets::sharded<2, error_feedback>{},
                       shape,
                       shard_cuts(shape.coordinates, on.ranks, uneven),
                       expected_shards(shape, uneven, on.ranks, on.rank),
@@ -312,7 +322,7 @@ int check_nccl_symmetric_shards(nccl_rank const& on, symmetric_shape const& shap
         check_scattered(on,
                         nccl,
                         expect,
-                        presets::sharded_2_ef,
+                        presets::sharded<2, error_feedback>{},
                         shape,
                         shard_cuts(shape.coordinates, on.ranks, uneven),
                         expected_shards(shape, uneven, on.ranks, on.rank),

@@ -9,7 +9,6 @@
 
 #include <tersum/interop/plan_fingerprint.hpp>
 #include <tersum/interop/reduce_over.hpp>
-#include <tersum/sharded_presets.hpp>
 #include <tersum/single_process/loopback.hpp>
 #include <tersum/tersum.hpp>
 
@@ -119,7 +118,13 @@ int check_summed_shards(Transport const& over, bool own)
   unsaturated_shards lanes{};
   lanes.range.headroom.multiple = static_cast<float>(over.size());
   lanes.range.clip              = 8.0f;
-  return check_summed_shards(over, presets::summed_shards_wide4, own) +
+  return check_summed_shards(over,
+                             summed_shards_codec<fixed_chunks<1024>,
+                                                 partial_hadamard<1024>,
+                                                 rms_range<no_headroom>,
+                                                 stochastic_quantizer<4>,
+                                                 widening_sum<4, 8>>{.range = {.clip = 3.0f}},
+                             own) +
          check_summed_shards(over, lanes, own);
 }
 

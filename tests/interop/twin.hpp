@@ -50,19 +50,19 @@ struct expectation {
 //! @brief The boundaries of shards that cut chunks and tensors, of which the first is empty; none for equal shards.
 [[nodiscard]] std::vector<std::uint64_t> shard_cuts(std::uint64_t size, int world, bool uneven);
 
-//! The shards of `sharded_2_ef` that a loopback gives to a rank, step after step; nothing if it fails.
+//! The shards, of codes of 2 bits with feedback, that a loopback gives to a rank, step after step; nothing if it fails.
 [[nodiscard]] std::vector<std::vector<float>> expected_shards(layout const& shape,
                                                               bool uneven,
                                                               int world,
                                                               int rank);
 
-//! The same of `summed_shards_wide4`.
+//! The same of codes of 4 bits that are added in integers of 8.
 [[nodiscard]] std::vector<std::vector<float>> expected_summed_shards(layout const& shape,
                                                                      bool uneven,
                                                                      int world,
                                                                      int rank);
 
-//! @brief What all ranks of a loopback hold after exchanges of `differences_4`, step after step; nothing if they fail or differ.
+//! @brief What all ranks of a loopback hold after exchanges of differences in 4 bits, step after step; nothing if they fail or differ.
 //! The values are the gradient of rank 0.
 [[nodiscard]] std::vector<std::vector<float>> expected_differences(layout const& shape,
                                                                    bool uneven,

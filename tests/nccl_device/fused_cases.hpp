@@ -8,6 +8,7 @@
 
 #include <tersum/layout.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/reduce/widening_sum.hpp>
 #include <tersum/types.hpp>
 
 #include <cstddef>
@@ -36,7 +37,7 @@ void for_each_fused_case(Visit const& visit)
   visit("rotated_sat4_ef", presets::rotated_sat4_ef, float{});
   visit("two_shot_4", presets::two_shot_4, float{});
   visit("two_shot_8, with tables, bfloat16", presets::two_shot_8, bfloat16{});
-  visit("two_shot_1_3", presets::two_shot_1_3, float{});
+  visit("1 bit up and 3 down", presets::two_way_shot<1, 3>{}, float{});
 }
 
 //! A rank's gradient, rounded to the elements of a case.

@@ -79,11 +79,11 @@ constexpr std::size_t room = 1 << 20;  // bytes
 template <auto const& Preset>
 inline constexpr bool fuses = detail::fuses_sums<std::remove_cvref_t<decltype(Preset)>> ||
                               detail::fuses_parts<std::remove_cvref_t<decltype(Preset)>>;
-static_assert(fuses<presets::rotated_sat2> && fuses<presets::rotated_sat8_ef>);
+static_assert(fuses<presets::rotated_sat2> && fuses<presets::rotated_sat4_ef>);
 static_assert(!fuses<presets::two_shot_4_ef> && !fuses<presets::allocated_4>);
 static_assert(!fuses<presets::metric_2> && !fuses<presets::metric_3>);
 static_assert(!fuses<presets::allocated_sat_4> && !fuses<presets::topkc_b2>);
-static_assert(!fuses<presets::fp16> && !fuses<presets::gathered_2_ef>);
+static_assert(!fuses<presets::fp16> && !fuses<presets::gathered_2>);
 
 //! `nccl_fused` with such flags.
 struct faulty_fused {
