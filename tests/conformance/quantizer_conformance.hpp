@@ -23,7 +23,9 @@
 #include <functional>
 #include <limits>
 #include <random>
+#include <set>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace tersum::tests {
@@ -57,15 +59,31 @@ template <quantizer Quantizer>
   return positions;
 }
 
+//! @brief The codes that a quantizer gives to values of the grid, ascending: with steps between them that need not be equal.
+template <quantizer Quantizer>
+[[nodiscard]] std::vector<std::int32_t> levels_of(Quantizer const& quantizer)
+{
+  constexpr std::uint32_t draws = 1u << Quantizer::fraction_bits;
+  std::set<std::int32_t> codes;
+  for (float const position : grid_positions<Quantizer>()) {
+    for (std::uint32_t draw = 0; draw < draws; ++draw) {
+      codes.insert(quantizer.encode(position, static_cast<float>(draws), draw));
+    }
+  }
+  return {codes.begin(), codes.end()};
+}
+
 //! @brief Checks every law of the role on one quantizer.
 //!
 //! - Any floats and any random byte give a code in +-max_level, which fits `bits` and the lanes.
 //! - A zero value, and a zero scale with any finite value, give code 0.
-//! - Codes do not fall when the value rises, and lie within one step of it inside the grid (half a
-//!   step if not random).
+//! - Codes do not fall when the value rises, and inside the grid are the level below or above it (the nearest one if not
+//!   random). The levels are those codes that it gives at all; of one that `rounds_to_grid`, all from -max_level to max_level.
 //! - What counts is value * scale: powers of two may move from one to the other.
 //! - `unbiased`: the mean over all random numbers is the value rounded to nearest in units of
-//!   2^-fraction_bits, and is odd in the value.
+//!   2^-fraction_bits, and is odd in the value. Between levels that are several steps apart random numbers of fraction_bits leave
+//!   open half of their distance in these units.
+//! - A level has itself as its code.
 //! - `no_dither`: the random number has no influence.
 //! - `rounds_to_grid`: `encode` is `round_to_grid`.
 template <quantizer Quantizer>
@@ -132,6 +150,19 @@ void check_quantizer_laws(Quantizer const& quantizer = {})
     CHECK(wrong.report() == "");
   }
 
+  // The levels on either side of a position of the grid.
+  std::vector<std::int32_t> const levels = levels_of(quantizer);
+  auto const around                      = [&](float position) {
+    auto const above =
+      std::lower_bound(levels.begin(), levels.end(), position, [](std::int32_t code, float at) {
+        return static_cast<float>(code) < at;
+      });
+    auto const high = above == levels.end() ? levels.end() - 1 : above;
+    auto const low =
+      high == levels.begin() || static_cast<float>(*high) == position ? high : high - 1;
+    return std::pair<double, double>{*low, *high};
+  };
+
   SUBCASE("codes rise with the value and stay next to it")
   {
     mismatches falls, far, moved;
@@ -142,10 +173,13 @@ void check_quantizer_laws(Quantizer const& quantizer = {})
         falls.expect(code >= last, true, position, draw);
         last = code;
         if (std::fabs(position) <= static_cast<float>(limit)) {
-          // A random code may be a whole step away by the part that the value is first rounded by.
-          double const away  = std::fabs(static_cast<double>(position) - code);
-          double const bound = random_matters ? 1 + 0.5 / draws : 0.5;
-          far.expect(away <= bound, true, position, draw);
+          // A random code may lie beyond the neighbours by the part that the value is first rounded by.
+          double const away      = std::fabs(static_cast<double>(position) - code);
+          auto const [low, high] = around(position);
+          double const nearest   = std::min(position - low, high - position);
+          double const farthest  = std::max({position - low, high - position, 0.5 / draws});
+          far.expect(
+            away <= (random_matters ? farthest + 0.5 / draws : nearest), true, position, draw);
         }
         moved.expect(
           quantizer.encode(position * 0x1p-20f, unit * 0x1p20f, draw), code, position, draw);
@@ -170,9 +204,11 @@ void check_quantizer_laws(Quantizer const& quantizer = {})
     mismatches mean, odd;
     bool strays = false;
     for (float const position : steps) {
-      double const finer   = std::nearbyint(static_cast<double>(position) * draws);
-      double const bounded = std::clamp(finer, -1.0 * limit * draws, 1.0 * limit * draws);
-      mean.expect(static_cast<double>(sum(position)), bounded, position);
+      double const finer     = std::nearbyint(static_cast<double>(position) * draws);
+      double const bounded   = std::clamp(finer, -1.0 * limit * draws, 1.0 * limit * draws);
+      auto const [low, high] = around(position);
+      double const open      = high - low > 1 ? (high - low) / 2 : 0;
+      mean.expect(std::fabs(sum(position) - bounded) <= open, true, position, sum(position));
       odd.expect(sum(-position), -sum(position), position);
       double const bias = std::fabs(sum(position) / static_cast<double>(draws) - position);
       strays            = strays || (std::fabs(position) <= limit && bias > 0x1p-9);
@@ -215,14 +251,19 @@ void check_quantizer_laws(Quantizer const& quantizer = {})
     }
   }
 
-  SUBCASE("every code of the grid is reached and survives its lane")
+  SUBCASE("every level has itself as its code and survives its lane")
   {
     using lanes = packed_codes<std::bit_ceil(static_cast<unsigned>(Quantizer::bits))>;
     mismatches reached, lane;
-    for (std::int32_t code = -limit; code <= limit; ++code) {
-      std::int32_t const got = quantizer.encode(static_cast<float>(code), unit, draws - 1);
-      reached.expect(got, code, code);
-      lane.expect(lanes::get(lanes::put(got, 1), 1), code, code);
+    if constexpr (has_rounds_to_grid<Quantizer>) { CHECK(levels.size() == 2 * limit + 1); }
+    CHECK(std::binary_search(levels.begin(), levels.end(), 0));
+    for (std::int32_t const code : levels) {
+      for (std::uint32_t const draw : {0u, draws - 1}) {
+        std::int32_t const got = quantizer.encode(static_cast<float>(code), unit, draw);
+        reached.expect(got, code, code);
+        lane.expect(lanes::get(lanes::put(got, 1), 1), code, code);
+      }
+      CHECK(std::binary_search(levels.begin(), levels.end(), -code));
     }
     CHECK(reached.report() == "");
     CHECK(lane.report() == "");
