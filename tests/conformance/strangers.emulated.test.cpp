@@ -79,7 +79,7 @@ TEST_CASE("[conformance] a quantizer of a user makes the same bytes in kernels")
   compare_strangers(codec<fixed_chunks<256>,
                           partial_hadamard<256>,
                           rms_range<no_headroom>,
-                          sign_quantizer,
+                          ::sign_quantizer,
                           widening_sum<2, 8>,
                           error_feedback>{.range = {.clip = 0.8f}});
 }
