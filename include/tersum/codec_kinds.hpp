@@ -117,14 +117,10 @@ inline constexpr bool leaves_out = requires
   requires selects<Codec> || Codec::chunk_size == 1;
 };
 
-//! What a step lost is kept for the next one.
+//! What a step lost is kept for the next one, and is part of what that encodes.
 template <class Codec>
 inline constexpr bool feeds_back =
   Codec::feedback_type::enabled && !has_owners_only<typename Codec::feedback_type>;
-
-//! What is kept of one step is part of what the next one encodes.
-template <class Codec>
-inline constexpr bool adds_kept = feeds_back<Codec>;
 
 //! Owners of parts keep what their encoding lost: the owner of a chunk does not change.
 template <class Codec>
@@ -135,7 +131,7 @@ inline constexpr bool owner_feeds_back =
 //! What is kept has a weight that depends on the step and on a gain of the caller, which lies in the state.
 template <class Codec>
 inline constexpr bool weighs_kept =
-  (adds_kept<Codec> || owner_feeds_back<Codec>)&&has_kept_weight<typename Codec::feedback_type>;
+  (feeds_back<Codec> || owner_feeds_back<Codec>)&&has_kept_weight<typename Codec::feedback_type>;
 
 //! In what the state keeps what feedback keeps: float or bfloat16.
 template <class Codec>

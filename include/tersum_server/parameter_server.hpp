@@ -119,7 +119,7 @@ class parameter_server {
   //! Why the last message was refused; ok if none was.
   [[nodiscard]] status last_refusal() const noexcept { return refusal_; }
   //! What feedback keeps of a compressed piece.
-  [[nodiscard]] std::span<residual_element<Down>> kept(std::size_t piece) requires(adds_kept<Down>)
+  [[nodiscard]] std::span<residual_element<Down>> kept(std::size_t piece) requires(feeds_back<Down>)
   {
     return pieces_[piece]->down->kept();
   }

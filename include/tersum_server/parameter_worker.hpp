@@ -96,7 +96,7 @@ class parameter_worker {
   //! Of workers that were in the last mean of a piece.
   [[nodiscard]] std::uint32_t counted(std::size_t piece) const { return pieces_[piece]->counted; }
   //! What feedback keeps of a compressed piece.
-  [[nodiscard]] std::span<residual_element<Up>> kept(std::size_t piece) requires(adds_kept<Up>)
+  [[nodiscard]] std::span<residual_element<Up>> kept(std::size_t piece) requires(feeds_back<Up>)
   {
     return pieces_[piece]->up->kept();
   }

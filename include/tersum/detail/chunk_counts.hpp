@@ -221,7 +221,7 @@ class chunk_counts : public plan_counts<Codec> {
   // Lengths of sections
   [[nodiscard]] constexpr std::uint64_t residuals() const noexcept
   {
-    return adds_kept<Codec> ? this->coordinates() : 0;
+    return feeds_back<Codec> ? this->coordinates() : 0;
   }
   [[nodiscard]] constexpr std::uint64_t places() const noexcept
   {

@@ -43,11 +43,11 @@ template <class Codec>
 [[nodiscard]] std::span<residual_element<Codec>> residuals_of(plan<Codec> const& plan,
                                                               std::span<std::byte> state) noexcept
 {
-  static_assert(adds_kept<Codec> || owner_feeds_back<Codec>,
+  static_assert(feeds_back<Codec> || owner_feeds_back<Codec>,
                 "tersum: this codec has no feedback, so that its state has no residuals");
   std::size_t first = plan.residual_offset();
   if constexpr (scattering<Codec>) { first = plan.owner_residual_offset(); }
-  std::uint64_t kept = adds_kept<Codec> ? plan.coordinates() : 0;
+  std::uint64_t kept = feeds_back<Codec> ? plan.coordinates() : 0;
   if constexpr (publishing<Codec>) { kept = plan.residuals(); }
   using element         = residual_element<Codec>;
   std::size_t const end = plan.residual_offset() + kept * sizeof(element);

@@ -28,7 +28,7 @@ parameter_worker<Up, Down, Transport>::parameter_worker(served_plan<Up, Down> co
       // The server's random numbers are those of 0.
       piece->up.emplace(plan_.up(number), seed, static_cast<std::uint64_t>(options.number) + 1);
       piece->down.emplace(plan_.down_decoder(number), seed, 0);
-      if constexpr (adds_kept<Up>) {
+      if constexpr (feeds_back<Up>) {
         if (options.takes_back) { piece->back.emplace(plan_.up_decoder(number), seed, 0); }
       }
     }
@@ -132,7 +132,7 @@ template <publishing Up, publishing Down, message_transport Transport>
 void parameter_worker<Up, Down, Transport>::take_back(piece_state& piece) const
 {
   piece.outcome = {};
-  if constexpr (adds_kept<Up>) {
+  if constexpr (feeds_back<Up>) {
     if (!piece.back) { return; }
     piece.lost.resize(piece.gradient.size());
     auto const codes = std::span<std::byte const>{piece.push}.subspan(sizeof(message_header));

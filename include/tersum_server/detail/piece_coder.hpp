@@ -62,7 +62,7 @@ class piece_coder {
   }
 
   //! What feedback keeps.
-  [[nodiscard]] std::span<residual_element<Codec>> kept() requires(adds_kept<Codec>)
+  [[nodiscard]] std::span<residual_element<Codec>> kept() requires(feeds_back<Codec>)
   {
     return residuals_of(plan_, state_);
   }

@@ -113,7 +113,7 @@ TERSUM_BODY void load_coordinates(Context const& ctx,
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
     auto const load = [&](auto const* from) {
-      if constexpr (adds_kept<Codec>) {
+      if constexpr (feeds_back<Codec>) {
         auto const add = [&](float value, float kept) {
           context_arithmetic<Context> const math{};
           return args.codec.feedback.before(math, value, weighed<Codec>(math, weight, kept));

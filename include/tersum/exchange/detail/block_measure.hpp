@@ -37,7 +37,7 @@ namespace tersum::inline v0::detail {
 template <class Codec, class Element>
 using codec_norm_shape = norm_shape<Codec::chunk_size,
                                     std::conditional_t<Codec::rotates_all, float, Element>,
-                                    adds_kept<Codec>>;
+                                    feeds_back<Codec>>;
 
 //! @brief The grid of `chunk_norms`.
 template <class Codec, class Element>
@@ -74,7 +74,7 @@ TERSUM_BODY void load_for_norm(Context const& ctx,
   } else if constexpr (Edge) {
     load_edge_for_norm<codec_norm_shape<Codec, Element>>(ctx, left, v, [&](int at) {
       float value = Context::value(ctx.load(args.gradient + first + at));
-      if constexpr (adds_kept<Codec>) {
+      if constexpr (feeds_back<Codec>) {
         context_arithmetic<Context> const math{};
         float const before = Context::value(ctx.load(args.residual + first + at));
         value = args.codec.feedback.before(math, value, weighed<Codec>(math, weight, before));
@@ -83,7 +83,7 @@ TERSUM_BODY void load_for_norm(Context const& ctx,
     });
   } else {
     load_eight(ctx, args.gradient + first, v);
-    if constexpr (adds_kept<Codec>) {
+    if constexpr (feeds_back<Codec>) {
       float kept[8];
       load_eight(ctx, args.residual + first, kept);
       TERSUM_UNROLL

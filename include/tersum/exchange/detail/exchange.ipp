@@ -25,7 +25,7 @@ template <class Codec>
 [[nodiscard]] residual_element<Codec>* residual_of(plan<Codec> const& plan,
                                                    std::span<std::byte> state) noexcept
 {
-  if constexpr (adds_kept<Codec>) {
+  if constexpr (feeds_back<Codec>) {
     return place_in<residual_element<Codec>>(state, plan.residual_offset());
   } else {
     return nullptr;

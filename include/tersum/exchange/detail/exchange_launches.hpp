@@ -29,7 +29,7 @@ namespace tersum::inline v0::detail {
   using codec      = codec_of<decltype(launches)>;
   auto const& plan = launches.plan();
   auto const& args = launches.args();
-  if constexpr (adds_kept<codec>) { launches.clear(args.residual, residuals_in(plan)); }
+  if constexpr (feeds_back<codec>) { launches.clear(args.residual, residuals_in(plan)); }
   if constexpr (in_metric<codec>) { launches.clear(kept_scales_of(args), plan.scales()); }
   if constexpr (scattering<codec>) {
     if (owner_feeds_back<codec>) {

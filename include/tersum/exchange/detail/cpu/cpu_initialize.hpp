@@ -39,7 +39,7 @@ void initialize_state(exchange_args<Codec, Element> const& args,
     }
     ++number;
   });
-  if constexpr (adds_kept<Codec>) {
+  if constexpr (feeds_back<Codec>) {
     std::fill_n(args.residual, residuals_in(plan), residual_element<Codec>{});
   }
   if constexpr (in_metric<Codec>) {
