@@ -53,7 +53,7 @@ int main()
     float const step = 3 * std::sqrt(agreed[c] / (ranks * 1024.0f)) / codes::max_level;
     auto const both  = tersum::make_chunk_step<rotation, codes>(step, std::sqrt(agreed[c]), ranks);
     scales[c]        = both.encode;
-    steps[c]         = both.decode * 1024;  // rotate_back divides by the size of a chunk
+    steps[c]         = tersum::step_of_rotated<rotation>(both);
   }
 
   std::uint64_t const signs = tersum::sign_key(training_step, seed);

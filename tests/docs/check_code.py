@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles the C++ code in a page of the documentation.
+"""Compiles the C++ code in a page of the documentation, and runs it where what surrounds it has a main, which checks what it made.
 
     check_code.py --page PAGE.md --around PAGE.cpp -- COMPILER ARGUMENT...
 
@@ -15,11 +15,16 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 
 def paragraph(block, text):
     found = [part for part in block.split("\n\n") if part.startswith(text)]
     return found[0] if found else None
+
+
+def compiled(compiler, lines, *more):
+    return subprocess.run([*compiler, *more, "-x", "c++", "-"], input="\n".join(lines), text=True).returncode
 
 
 def main():
@@ -50,8 +55,12 @@ def main():
         lines += [f'#line 1 "{asked.page.name}, code {number}"', code]
     if used != set(range(1, len(blocks) + 1)):
         sys.exit(f"{asked.around} uses {sorted(used)} of {len(blocks)} blocks")
-    sys.exit(subprocess.run([*asked.compiler, "-fsyntax-only", "-x", "c++", "-"],
-                            input="\n".join(lines), text=True).returncode)
+    if not any(line.startswith("int main(") for line in lines):
+        sys.exit(compiled(asked.compiler, lines, "-fsyntax-only"))
+    with tempfile.TemporaryDirectory() as folder:
+        program = pathlib.Path(folder) / "program"
+        failed = compiled(asked.compiler, lines, "-O1", "-pthread", "-o", program)
+        sys.exit(failed or subprocess.run([program]).returncode)
 
 
 if __name__ == "__main__":
