@@ -7,6 +7,7 @@
 #
 #   bash examples/run.sh --steps 20 --repeat 5
 #   bash examples/run.sh --device cuda           (needs nvcc and a device)
+#   FEW=ON bash examples/run.sh                  (one or two codecs of each kind: less to compile)
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -24,7 +25,7 @@ build=build/examples
 mkdir -p "$build"
 {
   cmake -S . -B "$build" -G "Unix Makefiles" -DCMAKE_BUILD_TYPE=Release -DTERSUM_CUDA=$cuda -DTERSUM_BUILD_TESTS=OFF \
-    -DTERSUM_BUILD_BENCH=OFF -DTERSUM_BUILD_EXAMPLES=ON &&
+    -DTERSUM_BUILD_BENCH=OFF -DTERSUM_BUILD_EXAMPLES=ON -DTERSUM_EXAMPLES_FEW="${FEW:-OFF}" &&
     cmake --build "$build" --target compare_codecs --parallel "$(nproc)"
 } >"$build/build.log" 2>&1 || {
   cat "$build/build.log" >&2

@@ -63,8 +63,8 @@ check() {
 jobs=$(nproc)
 # The same tests, compiled in less time than one by one.
 less=(-DTERSUM_TEST_TOGETHER=ON -DTERSUM_COMPARE_FEW_ON_CUDA=ON -DTERSUM_BENCH_LEVEL=-Og)
-# The older codecs of compare_codecs are left to examples/run.sh, which knows them all.
-less+=(-DTERSUM_COMPARE_OLDER=OFF)
+# Programs and the shared library with one or two codecs of each kind: tests/nightly.sh has all of them.
+less+=(-DTERSUM_EXAMPLES_FEW=ON)
 # Without a device nobody asks for its machine code, except where budgets do.
 nvidia-smi -L >/dev/null 2>&1 || less+=(-DCMAKE_CUDA_ARCHITECTURES=90-virtual -DTERSUM_CUDA_TESTS_BY_CLANG=ON)
 # Clang compiles emulated tests in half of the time that g++ takes. Where both are asked for, g++ compiles some of them only.

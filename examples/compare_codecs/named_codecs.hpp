@@ -48,17 +48,13 @@ void for_each_summed_codec(Visitor visit)
 template <class Visitor>
 void for_each_choosing_codec(Visitor visit)
 {
+  examples::for_each_choosing_preset(visit);
+#if !defined(TERSUM_EXAMPLES_FEW)
   namespace p = tersum::presets;
-  examples::for_each_choosing_preset(
-    [&](std::string_view name, std::string_view summary, auto const& codec) {
-      visit(name, summary, codec);
-      if (name == "topkc_b8") {
-        visit(
-          "topkc_b05_permuted", "topkc_b05 of permuted gradients: without locality", p::topkc_b05);
-        visit("topkc_b2_permuted", "topkc_b2 of permuted gradients", p::topkc_b2);
-        visit("topkc_b8_permuted", "topkc_b8 of permuted gradients", p::topkc_b8);
-      }
-    });
+  visit("topkc_b05_permuted", "topkc_b05 of permuted gradients: without locality", p::topkc_b05);
+  visit("topkc_b2_permuted", "topkc_b2 of permuted gradients", p::topkc_b2);
+  visit("topkc_b8_permuted", "topkc_b8 of permuted gradients", p::topkc_b8);
+#endif
 }
 
 template <class Visitor>
@@ -70,29 +66,24 @@ void for_each_low_rank_codec(Visitor visit)
 template <class Visitor>
 void for_each_two_shot_codec(Visitor visit)
 {
-  examples::for_each_two_shot_preset(
-    [&](std::string_view name, std::string_view summary, auto const& codec) {
-      visit(name, summary, codec);
-      if (name == "two_shot_4_ef") {
-        examples::for_each_sharded_preset(visit);
-        examples::for_each_summed_shards_preset(visit);
-        examples::for_each_values_preset(visit);
-      }
-    });
+  examples::for_each_two_shot_preset(visit);
+  examples::for_each_sharded_preset(visit);
+  examples::for_each_summed_shards_preset(visit);
+  examples::for_each_values_preset(visit);
 }
 
-//! None with TERSUM_COMPARE_NO_OLDER.
+//! Baselines alone; with TERSUM_EXAMPLES_FEW one of them.
 template <class Visitor>
-void for_each_older_codec([[maybe_unused]] Visitor visit)
+void for_each_older_codec(Visitor visit)
 {
-#if !defined(TERSUM_COMPARE_NO_OLDER)
   namespace p = tersum::presets;
+  visit("onebit_ef", "1-bit SGD: the means of the signs of 128, with feedback", p::onebit_ef);
+#if !defined(TERSUM_EXAMPLES_FEW)
   visit("mxfp4", "two shots of FP4 in blocks of 32 with scales of E8M0", p::mxfp4);
   visit("mxfp8", "the same, FP8 (E4M3)", p::mxfp8);
   visit("nvfp4", "two shots of FP4 in blocks of 16 with scales of E4M3", p::nvfp4);
   visit("qsgd_4", "two shots of QSGD by the largest of 128, 4 bits", p::qsgd_4);
   visit("natural_4", "the same with powers of two: natural dithering", p::natural_4);
-  visit("onebit_ef", "1-bit SGD: the means of the signs of 128, with feedback", p::onebit_ef);
   visit("terngrad", "TernGrad: ternary codes in lanes of 4 bits", p::terngrad);
   visit("sign_majority", "majority vote of signs, counted in lanes of 4 bits", p::sign_majority);
   visit("randomk_b2", "one of 8 coordinates, drawn by the seed, unbiased", p::randomk_b2);

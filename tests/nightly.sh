@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# What tests/run.sh leaves out because it takes long: compare_codecs and the shared library with every preset, and their tests; the
+# shared library with every preset on the simulated device; golden digests of all presets by clang, and of more flags; fuzzers with all
+# codecs. An hour and a half on two cores.
+#
+#   bash tests/nightly.sh [SECONDS]     (of each fuzzer; default 60)
+#
+# The last line is "N passed, N failed".
+
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+source cmake/install_missing.sh
+source cmake/install_nvcc.sh
+install_missing g++:g++ cmake:cmake ninja:ninja-build clang++:clang /usr/include/doctest/doctest.h:doctest-dev || exit 1
+
+passed=0 failed=0
+check() {
+  local name=$1
+  shift
+  echo "== $name"
+  if "$@"; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    echo "FAILED: $name"
+  fi
+}
+
+# build_and_test NAME PRESET TESTS TARGETS OPTION...: some tests of a preset, in build/nightly-NAME.
+build_and_test() {
+  local folder=build/nightly-$1 preset=$2 tests=$3 targets=$4
+  shift 4
+  # shellcheck disable=SC2086
+  cmake --preset "$preset" -B "$folder" "$@" >/dev/null && cmake --build "$folder" --parallel "$(nproc)" --target $targets &&
+    (cd "$folder" && ctest --output-on-failure -R "$tests")
+}
+
+check "programs with every preset" build_and_test programs cpu \
+  '^tersum\.(test\.examples\.(compare_codecs|advise|shared_library|pytorch|time_to_accuracy)|example\.)' \
+  'compare_codecs advise tersum_c tersum.test.examples.shared_library.cpu'
+check "examples/run.sh with every preset" bash examples/run.sh
+check "golden digests by clang" build_and_test golden cpu-clang '^tersum\.test\.golden\.' all \
+  '-DTERSUM_TEST_ONLY=^golden\.' -DTERSUM_TEST_FEW_CODECS=OFF -DTERSUM_FUZZERS=OFF -DTERSUM_TEST_MISTAKES=OFF
+check "golden digests with more flags" bash tests/golden/other_compilers.sh build/nightly-other_compilers all
+if find_nvcc build/nvcc; then
+  check "the shared library with every preset on the simulated device" build_and_test cuda cuda \
+    '^tersum\.test\.examples\.shared_library\.simulated$' tersum.test.examples.shared_library.simulated \
+    -DTERSUM_TEST_C_ALL_PRESETS=ON -DCMAKE_CUDA_ARCHITECTURES=90-virtual
+fi
+check "fuzzers" bash tests/fuzz/run.sh "${1:-60}"
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
