@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The golden files hold every preset.
+//! The golden files hold every preset, and kernel bodies are held to them.
 
 #include "support/preset_names.hpp"
 
@@ -12,30 +12,43 @@
 #include <filesystem>
 #include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
 using namespace tersum::tests;
 
-TEST_CASE("[golden] every preset has its exchanges in a golden file")
+namespace {
+
+// What is named before the colon of the lines of some golden files.
+std::set<std::string> held_in(std::string_view begin)
 {
   std::set<std::string> held;
   for (auto const& entry : std::filesystem::directory_iterator("tests/golden")) {
     std::string const name = entry.path().filename().string();
-    if (!name.starts_with("presets_") || !name.ends_with(".txt")) { continue; }
+    if (!name.starts_with(begin) || !name.ends_with(".txt")) { continue; }
     for (std::string const& line : lines_of(text_of(entry.path()))) {
       CAPTURE(line);
       CHECK(held.insert(line.substr(0, line.find(':'))).second);
     }
   }
-  // Digests of shards, of values and of the catalogue stand in the tests themselves.
-  std::string const of_tests =
-    text_of("tests/golden/presets_gathered.test.cpp") + text_of("tests/golden/catalogue.test.cpp");
+  return held;
+}
+
+// No digests of presets that are gone. What is no preset is named in several words.
+void check_rest(std::set<std::string> rest)
+{
+  std::erase_if(rest, [](std::string const& line) { return std::ranges::count(line, ' ') > 3; });
+  CHECK(rest.empty());
+}
+
+}  // namespace
+
+TEST_CASE("[golden] every preset has its exchanges in a golden file")
+{
+  std::set<std::string> held           = held_in("presets_");
   std::vector<std::string> const names = preset_names();
   CHECK(names.size() > 50);
   for (std::string const& name : names) {
-    CAPTURE(name);
-    if (of_tests.find("presets::" + name + ')') != std::string::npos) { continue; }
-    // Values have a digest with feedback, and votes are held to a model: baselines/catalogue.test.cpp.
-    if (name == "values_4" || name == "sign_majority") { continue; }
     for (char const* const element : {" float", " bfloat16"}) {
       for (char const* const ranks : {" 1", " 2", " 5"}) {
         for (char const* const gradient : {" vector", " tensors"}) {
@@ -46,7 +59,31 @@ TEST_CASE("[golden] every preset has its exchanges in a golden file")
       }
     }
   }
-  // No digests of presets that are gone. What is no preset is named in several words.
-  std::erase_if(held, [](std::string const& line) { return std::ranges::count(line, ' ') > 3; });
-  CHECK(held.empty());
+  check_rest(held);
+}
+
+TEST_CASE("[golden] every preset has its states in a golden file")
+{
+  std::set<std::string> held = held_in("states_");
+  for (std::string const& name : preset_names()) {
+    CAPTURE(name);
+    CHECK(held.erase(name + " float 5 tensors") == 1);
+    CHECK(held.erase(name + " bfloat16 2 vector") == 1);
+  }
+  check_rest(held);
+}
+
+TEST_CASE("[golden] kernel bodies of every preset are held to the golden files")
+{
+  std::string emulated;
+  for (auto const& entry : std::filesystem::directory_iterator("tests/golden")) {
+    if (entry.path().string().ends_with(".emulated.test.cpp")) {
+      emulated += text_of(entry.path());
+    }
+  }
+  for (std::string const& name : preset_names()) {
+    CAPTURE(name);
+    CHECK((emulated.find("TERSUM_HOLD(" + name + ")") != std::string::npos ||
+           emulated.find("TERSUM_HOLD_FACTORS(" + name + ")") != std::string::npos));
+  }
 }

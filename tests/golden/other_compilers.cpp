@@ -6,12 +6,11 @@
 //! with several. It compares with the lines of tests/golden/presets_*.txt, given as arguments.
 
 #define DOCTEST_CONFIG_IMPLEMENT
-#include "support/golden_digest.hpp"
+#include "support/golden_exchange.hpp"
 
 #include <tersum/presets.hpp>
 
 #include <cstdio>
-#include <fstream>
 #include <map>
 #include <string>
 
@@ -22,19 +21,14 @@ namespace {
 std::map<std::string, std::string> golden;
 int compared = 0, differ = 0;
 
-void compare(std::string const& name, tersum::tests::digested_codec const& codec)
+void compare(std::string const& name, tests::digested_codec<cpu_executor> const& codec)
 {
-  std::uint64_t const rows = 129, behind = 1516 + 80 * rows;
-  tensor const tensors[] = {{.rows = 70, .columns = 20},
-                            {.rows = 101, .offset = 1400},
-                            {.rows = 3, .columns = 5, .offset = 1501},
-                            {.rows = rows, .columns = 80, .offset = 1516},
-                            {.rows = 1, .columns = 509, .offset = behind}};
-  layout const bucket{.coordinates = behind + 509, .tensors = tensors, .bypass_below = 16};
+  tests::golden_gradient const gradient;
   std::string const line = name + " 5 tensors";
   for (int set = 0; set <= static_cast<int>(best_instruction_set()); ++set) {
     cpu_executor const exec{.instructions = static_cast<instruction_set>(set)};
-    std::string const got = tests::digest_exchanges(codec, bucket, 5, exec, std::byte{0x3c});
+    std::string const got =
+      tests::digest_exchanges(codec, gradient.tensors(), 5, exec, std::byte{0x3c}).exchanges;
     ++compared;
     if (golden.count(line) != 0 && golden[line] == got) { continue; }
     ++differ;
@@ -58,13 +52,7 @@ int main(int argc, char** argv)
 {
   doctest::Context context;
   context.setAsDefaultForAssertsOutOfTestCases();
-  for (int i = 1; i < argc; ++i) {
-    std::ifstream file(argv[i]);
-    for (std::string line; std::getline(file, line);) {
-      auto const colon              = line.rfind(": ");
-      golden[line.substr(0, colon)] = line.substr(colon + 2);
-    }
-  }
+  for (int i = 1; i < argc; ++i) { golden.merge(tests::golden_lines(argv[i])); }
   compare("rotated_sat4_ef float", digested_as<float>(presets::rotated_sat4_ef));
   compare(
     "widths with feedback bfloat16",

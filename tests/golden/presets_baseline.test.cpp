@@ -13,7 +13,7 @@ using namespace tersum;
 
 TEST_CASE("[golden] exchanges of TopK and of blocks are what they were")
 {
-  tests::golden_presets golden{"tests/golden/presets_baseline.txt"};
+  tests::golden_presets golden{"baseline"};
   TERSUM_DESCRIBE(golden, topk_b05);
   TERSUM_DESCRIBE(golden, topk_b2);
   TERSUM_DESCRIBE(golden, topk_b8);

@@ -13,7 +13,7 @@ using namespace tersum;
 
 TEST_CASE("[golden] exchanges of chosen chunks are what they were")
 {
-  tests::golden_presets golden{"tests/golden/presets_chosen.txt"};
+  tests::golden_presets golden{"chosen"};
   TERSUM_DESCRIBE(golden, topkc_b05);
   TERSUM_DESCRIBE(golden, topkc_b2);
   TERSUM_DESCRIBE(golden, topkc_b8);

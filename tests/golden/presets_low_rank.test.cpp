@@ -17,7 +17,7 @@ using namespace tersum;
 
 TEST_CASE("[golden] exchanges of low-rank factors are what they were")
 {
-  tests::golden_presets golden{"tests/golden/presets_low_rank.txt"};
+  tests::golden_presets golden{"low_rank"};
   TERSUM_DESCRIBE_FACTORS(powersgd_r1);
   golden.describe_fully("powersgd_r4", tests::of_any_matrix(presets::powersgd_r4));
   TERSUM_DESCRIBE_FACTORS(powersgd_r16);

@@ -13,7 +13,7 @@ using namespace tersum;
 
 TEST_CASE("[golden] exchanges of casts and rotated saturating codes are what they were")
 {
-  tests::golden_presets golden{"tests/golden/presets_summed.txt"};
+  tests::golden_presets golden{"summed"};
   TERSUM_DESCRIBE(golden, fp32);
   TERSUM_DESCRIBE(golden, fp16);
   TERSUM_DESCRIBE(golden, bf16);

@@ -13,11 +13,12 @@ using namespace tersum;
 
 TEST_CASE("[golden] exchanges of THC are what they were")
 {
-  tests::golden_presets golden{"tests/golden/presets_thc.txt"};
+  tests::golden_presets golden{"thc"};
   TERSUM_DESCRIBE(golden, thc_wide4);
   TERSUM_DESCRIBE(golden, thc_wide4_partial);
   TERSUM_DESCRIBE(golden, thc_wide4_unrotated);
   TERSUM_DESCRIBE_FULLY(golden, thc_lookup4);
+  TERSUM_DESCRIBE(golden, thc_lookup4_wide);
   TERSUM_DESCRIBE(golden, thc_sat2);
   TERSUM_DESCRIBE(golden, thc_sat4);
   TERSUM_DESCRIBE(golden, thc_sat8);

@@ -20,7 +20,7 @@ constexpr two_shot_codec<allocated_chunks<512, 10, 12, 16>, partial_hadamard<512
 
 TEST_CASE("[golden] exchanges in two shots are what they were")
 {
-  tests::golden_presets golden{"tests/golden/presets_two_shot.txt"};
+  tests::golden_presets golden{"two_shot"};
   TERSUM_DESCRIBE(golden, two_shot_2);
   TERSUM_DESCRIBE(golden, two_shot_3);
   TERSUM_DESCRIBE(golden, two_shot_4);

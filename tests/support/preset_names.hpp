@@ -36,19 +36,21 @@ namespace tersum::tests {
   return lines;
 }
 
-//! The names that lines `inline constexpr <type> <name>{...};` declare in headers named presets.hpp.
+//! The names that declarations `inline constexpr <type> <name>{...};` give to codecs, in all headers below include/ whose names
+//! end in presets.hpp.
 [[nodiscard]] inline std::vector<std::string> preset_names()
 {
-  constexpr std::string_view begins = "inline constexpr ";
+  constexpr std::string_view begins = "\ninline constexpr ";
   std::vector<std::string> names;
   for (auto const& entry : std::filesystem::recursive_directory_iterator("include")) {
-    std::string const file = entry.path().filename();
-    if (file != "presets.hpp") { continue; }
-    for (std::string const& line : lines_of(text_of(entry.path()))) {
-      if (!line.starts_with(begins)) { continue; }
-      std::size_t const end   = line.find('{');
-      std::size_t const space = line.rfind(' ', end);
-      names.push_back(line.substr(space + 1, end - space - 1));
+    if (!entry.path().string().ends_with("presets.hpp")) { continue; }
+    std::string const text = text_of(entry.path());
+    for (std::size_t at = text.find(begins); at != std::string::npos; at = text.find(begins, at)) {
+      at += begins.size();
+      std::size_t const end   = text.find('{', at);
+      std::size_t const space = text.find_last_of(" \n", end);
+      REQUIRE(end < text.find(';', at));
+      names.push_back(text.substr(space + 1, end - space - 1));
     }
   }
   return names;
