@@ -24,7 +24,7 @@ NAMING = re.compile(r"(^|/)(tersum\.hpp|[a-z_]*presets\.hpp)$")
 
 
 def files_of(folder, pattern="*"):
-    return [path for path in sorted(folder.rglob(pattern)) if path.is_file()]
+    return [path for path in sorted(folder.rglob(pattern)) if path.is_file() and "__pycache__" not in path.parts]
 
 
 def lines_of(paths):
