@@ -56,6 +56,22 @@ struct any_group {
   static float fma(float a, float b, float c);
 };
 
+//! Stands for a policy of which nothing more is asked. Compilers name what policies lack of a requirement, but not of an alternative.
+struct any_policy {
+  static constexpr int rotation_size = 128;
+  template <class Group, class X, class Key>
+  void forward(Group const& group, X& x, X& scratch, Key const& key) const;
+  template <class Group, class X, class Key>
+  void backward(Group const& group, X& x, X& scratch, Key const& key) const;
+  static philox_block counter(std::uint64_t block, dither_key const& key);
+  static std::uint32_t mask(dither_key const& key);
+  float before(any_group const& arithmetic, float gradient, float kept) const;
+  float after(any_group const& arithmetic, float value, float lost, float kept) const;
+  float least(any_group const& arithmetic, float largest) const;
+};
+
+template <bool Asked, class T> using asked = std::conditional_t<Asked, T, any_policy>;
+
 //! Coordinates of a chunk of which a rotator is asked what it can do.
 template <class Rotator>
 inline constexpr int probed_size = Rotator::rotation_size > 1 ? Rotator::rotation_size : 128;
@@ -155,7 +171,7 @@ template <class T> concept has_tracked       = requires { typename std::bool_con
 //! @}
 
 //! Where rounding randomness comes from: `independent`, `stratified`, `no_dither`. One of no rounds draws nothing.
-template <class T> concept dither_source = policy<T> && has_rounds<T> && (T::rounds == 0 || has_draw<T>);
+template <class T> concept dither_source = policy<T> && has_rounds<T> && has_draw<detail::asked<T::rounds != 0, T>>;
 
 //! What a transport must do with two elements on the wire. `native` says whether transports have it built in. A
 //! reduction that also takes the element's position is used through `wire::op`, which knows the parts of the payload.
@@ -170,7 +186,7 @@ template <class T> concept selecting_chunker = chunker<T> && has_by_norm<T> && h
                                               && (!T::several_bits || has_widths<T>);
 
 //! The basis of a chunk: `no_rotation`, `partial_hadamard`. One whose `rotation_size` is 0 rotates whole tensors, in stages of its own.
-template <class T> concept rotator = policy<T> && has_rotation_size<T> && (T::rotation_size == 0 || (has_forward<T> && has_backward<T>));
+template <class T> concept rotator = policy<T> && has_rotation_size<T> && has_forward<detail::asked<T::rotation_size != 0, T>> && has_backward<detail::asked<T::rotation_size != 0, T>>;
 
 namespace detail {
 
@@ -224,10 +240,10 @@ template <class T> concept part_quantizer = codebook<T> || block_quantizer<T> ||
 template <class T> concept reducer = policy<T> && has_lane_bits<T> && has_op<T> && has_max_world<T> && has_biased<T> && has_saturating<T>;
 
 //! What becomes of what a step loses: `no_feedback`, `error_feedback`.
-template <class T> concept feedback = policy<T> && has_enabled<T> && (!T::enabled || (has_before<T> && has_after<T>));
+template <class T> concept feedback = policy<T> && has_enabled<T> && has_before<detail::asked<T::enabled, T>> && has_after<detail::asked<T::enabled, T>>;
 
 //! In which units an error counts: `plain_metric`, `given_diagonal` or `kept_diagonal`.
-template <class T> concept metric = policy<T> && has_scaled<T> && (!T::scaled || has_least<T>);
+template <class T> concept metric = policy<T> && has_scaled<T> && has_least<detail::asked<T::scaled, T>>;
 
 }  // namespace tersum::inline v0
 // clang-format on
