@@ -153,21 +153,31 @@ template <gradient_element T>
 
 namespace detail {
 
-//! @brief Magnitudes from which feedback takes a value for one that is not finite when it is sent as `T`. Below, what is beyond
-//! the largest finite `T` stays in the residual, which 17 steps empty at most; bfloat16s end at 2^128.
+//! @brief Magnitudes from which feedback takes a gradient for one that is not finite when it is sent as `T`. Below, what is beyond
+//! `largest_summand` stays in the residual for the next steps.
 template <gradient_element T>
 inline constexpr float sendable_below = std::is_same_v<T, half> ? 0x1p20f
                                         : std::is_same_v<T, bfloat16>
                                           ? 0x1p127f
                                           : std::numeric_limits<float>::infinity();
 
-//! @brief The largest magnitude of a summand with which no sum of `world` of them leaves `T`, in any order: a power of two, so
-//! that partial sums of up to 2048 halves are exact.
+//! @brief The largest magnitude of a summand with which no sum of `world` of them leaves `T`, in any order of additions.
+//!
+//! Of up to 1024 halves it is 65504 / world, rounded down to so few bits that all of its multiples up to `world` are halves. Rounding
+//! is monotonic, so that no partial sum is above the multiple of its number of summands. Otherwise it is a power of two.
 template <gradient_element T>
 [[nodiscard]] constexpr float largest_summand(int world) noexcept
 {
+  auto const ranks = static_cast<unsigned>(world);
+  if (std::is_same_v<T, half> && ranks <= 1024) {
+    unsigned const most   = 65504u / ranks,
+                   bits   = 11u - static_cast<unsigned>(std::bit_width(ranks - 1));
+    unsigned const width  = static_cast<unsigned>(std::bit_width(most));
+    unsigned const unused = width > bits ? width - bits : 0;
+    return static_cast<float>(most >> unused << unused);
+  }
   constexpr float largest = std::is_same_v<T, half> ? 0x1p15f : 0x1p127f;
-  return largest / static_cast<float>(std::bit_ceil(static_cast<unsigned>(world)));
+  return largest / static_cast<float>(std::bit_ceil(ranks));
 }
 
 template <gradient_element T>
@@ -195,6 +205,15 @@ template <gradient_element T>
 {
   return is_sendable<T>(value) ? finite_from_float<T>(value)
                                : from_float<T>(bit_cast<float>(0x7fffffffu));
+}
+
+//! @brief `from_float` for a summand: within `largest` at either sign. NaN stays NaN.
+template <gradient_element T>
+[[nodiscard]] TERSUM_HOST_DEVICE inline T bounded_from_float(float value, float largest) noexcept
+{
+  if (value > largest) { value = largest; }
+  if (value < -largest) { value = -largest; }
+  return from_float<T>(value);
 }
 
 }  // namespace detail

@@ -94,18 +94,19 @@ TEST_CASE("[vector_arrays] a gradient and its residual are added in float")
   SUBCASE("bfloat16") { compare_sums_with_residuals<bfloat16>(); }
 }
 
-// What feedback sends, and below which magnitude: the largest half 16 times over, and bfloat16s with their rounding.
+// What feedback sends of a gradient and its residual, and below which magnitude of the gradient: 2^20, or bfloat16s with their
+// rounding.
 struct sent_and_kept {
   float sent;
   bool sendable;
 };
 
 template <class Sent>
-sent_and_kept send(float v)
+sent_and_kept send(float gradient, float whole, float largest)
 {
-  constexpr bool halves = std::is_same_v<Sent, half>;
-  bool const sendable   = std::abs(v) < (halves ? 1048576.0f : std::ldexp(1.0f, 127));
-  float const bounded   = halves ? std::fmin(std::fmax(v, -65504.0f), 65504.0f) : v;
+  bool const sendable =
+    std::abs(gradient) < std::ldexp(1.0f, std::is_same_v<Sent, half> ? 20 : 127);
+  float const bounded = std::fmin(std::fmax(whole, -largest), largest);
   return {sendable ? to_float(from_float<Sent>(bounded)) : std::nanf(""), sendable};
 }
 
@@ -113,21 +114,25 @@ template <class Sent>
 void compare_sent()
 {
   for_each_setting([&](instruction_set set, std::size_t count) {
-    std::vector<float> const whole = values(count, 3);
-    std::vector<Sent> sent(count + 1, Sent{7.0f});
-    detail::convert_sendable(set, whole.data(), sent.data(), count);
-    std::size_t wrong = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      sent_and_kept const expected = send<Sent>(whole[i]);
-      float const got              = to_float(sent[i]);
-      wrong += expected.sendable ? got != expected.sent : got == got;
+    std::vector<float> const whole = values(count, 3), gradient = values(count, 5);
+    for (float const largest : {65504.0f, 4096.0f, 992.0f}) {
+      std::vector<Sent> sent(count + 1, Sent::from_bits(7));
+      detail::convert_sendable(set, gradient.data(), whole.data(), largest, sent.data(), count);
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < count; ++i) {
+        sent_and_kept const expected = send<Sent>(gradient[i], whole[i], largest);
+        float const got              = to_float(sent[i]);
+        bool const number            = expected.sent == expected.sent;
+        wrong += number ? got != expected.sent : got == got;
+      }
+      CHECK(wrong == 0);
+      CHECK(sent[count].bits == 7);
     }
-    CHECK(wrong == 0);
-    CHECK(sent[count].bits == 7);
   });
 }
 
-TEST_CASE("[vector_arrays] feedback sends the largest half where a value is finite and beyond it")
+TEST_CASE(
+  "[vector_arrays] feedback sends the largest summand where a value is finite and beyond it")
 {
   SUBCASE("half") { compare_sent<half>(); }
   SUBCASE("bfloat16") { compare_sent<bfloat16>(); }
@@ -137,16 +142,20 @@ template <class Sent>
 void compare_rests(bool sends)
 {
   for_each_setting([&](instruction_set set, std::size_t count) {
-    std::vector<float> const whole = values(count, 3), before = values(count + 1, 4);
+    std::vector<float> const whole = values(count, 3), gradient = values(count, 5),
+                             before = values(count + 1, 4);
     std::vector<Sent> sent;
-    for (float const v : whole) { sent.push_back(from_float<Sent>(send<Sent>(v).sent)); }
+    for (std::size_t i = 0; i < count; ++i) {
+      sent.push_back(from_float<Sent>(send<Sent>(gradient[i], whole[i], 4096.0f).sent));
+    }
     std::vector<float> residual = before;
     detail::keep_finite_residual(
-      set, whole.data(), sends ? sent.data() : nullptr, 0, residual.data(), count);
+      set, gradient.data(), whole.data(), sends ? sent.data() : nullptr, 0, residual.data(), count);
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < count; ++i) {
-      float const rest     = sends ? whole[i] - to_float(sent[i]) : whole[i];
-      float const expected = send<Sent>(whole[i]).sendable ? rest : before[i];
+      float const rest = sends ? whole[i] - to_float(sent[i]) : whole[i];
+      bool const known = send<Sent>(gradient[i], whole[i], 4096.0f).sendable && std::isfinite(rest);
+      float const expected = known ? rest : before[i];
       wrong += detail::float_bits(residual[i]) != detail::float_bits(expected);
     }
     CHECK(wrong == 0);

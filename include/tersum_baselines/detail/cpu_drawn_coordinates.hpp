@@ -150,20 +150,24 @@ class cpu_drawn_coordinates {
   void send_and_keep(std::uint64_t j, std::uint32_t count) const
   {
     alignas(64) std::uint32_t places[most_groups];
-    alignas(64) float whole[most_coordinates], own[most_groups], rest[most_groups];
+    alignas(64) float whole[most_coordinates], own[most_groups]{}, rest[most_groups]{};
+    Element drawn[most_groups]{};
     draw(j, count, places);
     std::uint64_t const first = j * stride();
     std::uint32_t const size  = count * stride();
     auto* const residual      = args_.residual + first;
-    add_residual(set_, args_.gradient + first, residual, whole, size);
-    // All is kept but what is sent, which comes after.
-    keep_finite_residual(set_, whole, static_cast<wire_element const*>(nullptr), 0, residual, size);
+    Element const* const from = args_.gradient + first;
+    add_residual(set_, from, residual, whole, size);
+    // Before all is kept, those that are sent are put aside.
     for (std::uint32_t k = 0; k < count; ++k) {
-      own[k]  = whole[places[k]];
-      rest[k] = residual[places[k]];
+      own[k]   = whole[places[k]];
+      rest[k]  = residual[places[k]];
+      drawn[k] = from[places[k]];
     }
-    convert_sendable(set_, own, values() + j, count);
-    keep_finite_residual(set_, own, values() + j, 0, rest, count);
+    keep_finite_residual(
+      set_, from, whole, static_cast<wire_element const*>(nullptr), 0, residual, size);
+    convert_sendable(set_, +drawn, own, args_.parts.largest, values() + j, count);
+    keep_finite_residual(set_, +drawn, own, values() + j, 0, rest, count);
     for (std::uint32_t k = 0; k < count; ++k) { residual[places[k]] = rest[k]; }
   }
 
@@ -175,13 +179,15 @@ class cpu_drawn_coordinates {
     for (std::uint64_t i = begin; i < end; ++i) {
       float const kept  = weighed<Codec>(math, weight_of_kept(args_), to_float(args_.residual[i]));
       float const whole = args_.codec.feedback.before(math, to_float(args_.gradient[i]), kept);
+      bool const can    = is_sendable<wire_element>(to_float(args_.gradient[i]));
       float lost        = whole;
       if (i == drawn) {
-        values()[j] = sendable_from_float<wire_element>(whole);
-        lost        = whole - to_float(values()[j]);
+        values()[j] = bounded_from_float<wire_element>(can ? whole : bits_float(0x7fffffffu),
+                                                       args_.parts.largest);
+        lost = whole - to_float(values()[j]);
       }
       float const rest = args_.codec.feedback.after(math, whole, lost, kept);
-      if (is_sendable<wire_element>(whole) && is_finite(rest)) {
+      if (can && is_finite(rest)) {
         args_.residual[i] =
           kept_value<residual_element<Codec>>(rest, draw_of_kept(args_, i, args_.rank));
       }

@@ -132,9 +132,9 @@ TERSUM_BODY void send_and_keep_drawn(Context const& ctx, exchange_args<Codec, El
   for (int j = 0; j < 8; ++j) {
     float const kept         = weighed<Codec>(math, weight, raw[j]);
     float const whole        = args.codec.feedback.before(math, own[j], kept);
-    bool const sendable      = is_sendable<wire_element>(whole);
-    wire_element const value = Context::template finite_element<wire_element>(
-      sendable ? whole : Context::from_bits(0x7fffffffu));
+    bool const sendable      = is_sendable<wire_element>(own[j]);
+    wire_element const value = Context::template element<wire_element>(
+      bounded(sendable ? whole : Context::from_bits(0x7fffffffu), args.parts.largest));
     bool const sent = walk.sent();
     if (sent && j < left) { ctx.store(drawn_values(args) + walk.group(), value); }
     float const lost         = sent ? Context::subtract(whole, Context::value(value)) : whole;

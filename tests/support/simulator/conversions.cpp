@@ -7,6 +7,7 @@
 #include "operations.hpp"
 #include "small_floats.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -98,6 +99,27 @@ std::uint32_t fused_bfloat16s(std::uint32_t a, std::uint32_t b, std::uint32_t c)
   return sums_of_pairs<value_of_bfloat16, round_to_bfloat16>(a, c);
 }
 
+// The smaller magnitude with the signs' product, or a NaN where either is one: of a float, and of each half of words.
+std::uint32_t least_magnitude(std::uint32_t a, std::uint32_t b)
+{
+  std::uint32_t const left = a & 0x7fffffffU, right = b & 0x7fffffffU;
+  if (std::max(left, right) > 0x7f800000U) { return 0x7fffffffU; }
+  return std::min(left, right) | ((a ^ b) & 0x80000000U);
+}
+
+template <std::uint32_t Infinity>
+std::uint32_t least_magnitudes(std::uint32_t a, std::uint32_t b)
+{
+  std::uint32_t result = 0;
+  for (unsigned const at : {0U, 16U}) {
+    std::uint32_t const left = a >> at & 0x7fffU, right = b >> at & 0x7fffU;
+    std::uint32_t const sign = (a ^ b) >> at & 0x8000U;
+    bool const nan           = std::max(left, right) > Infinity;
+    result |= (nan ? 0x7fffU : std::min(left, right) | sign) << at;
+  }
+  return result;
+}
+
 constexpr std::uint64_t low_bits(unsigned bits)
 {
   return bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
@@ -165,6 +187,9 @@ void add_conversions(operation_table& t)
   add<sums_of_pairs<value_of_half, round_to_half>, u32, u32, u32>(t, "add.rn.f16x2");
   add<sums_of_pairs<value_of_bfloat16, round_to_bfloat16>, u32, u32, u32>(t, "add.rn.bf16x2");
   add<fused_bfloat16s, u32, u32, u32, u32>(t, "fma.rn.bf16x2");
+  add<least_magnitude, u32, u32, u32>(t, "min.NaN.xorsign.abs.f32");
+  add<least_magnitudes<0x7c00>, u32, u32, u32>(t, "min.NaN.xorsign.abs.f16x2");
+  add<least_magnitudes<0x7f80>, u32, u32, u32>(t, "min.NaN.xorsign.abs.bf16x2");
   t["pack.b32"]   = {.run = &pack<32>, .form = "dS"};
   t["pack.b64"]   = {.run = &pack<64>, .form = "dS"};
   t["unpack.b32"] = {.run = &unpack<32>, .form = "Ds", .count = 0};

@@ -193,6 +193,15 @@ TEST_CASE("[simulator] conversions")
   CHECK(result_of("min.u16x2 %r0, %r1, %r2;", {0x0001ffff, 0x80000002}) == 0x00010002);
   CHECK(result_of("max.u16x2 %r0, %r1, %r2;", {0x0001ffff, 0x80000002}) == 0x8000ffff);
   // 1 + 2^-8 is halfway, as is 1 + 2^-7 + 2^-8; the largest bfloat16 twice.
+  // The smaller magnitude has the signs' product; a NaN stays one.
+  CHECK(result_of("min.NaN.xorsign.abs.f16x2 %r0, %r1, %r2;", {0xfc003c00, 0x63c063c0}) ==
+        0xe3c03c00);
+  CHECK(result_of("min.NaN.xorsign.abs.f16x2 %r0, %r1, %r2;", {0xfc018000, 0x63c063c0}) ==
+        0x7fff8000);
+  CHECK(result_of("min.NaN.xorsign.abs.bf16x2 %r0, %r1, %r2;", {0xff803f80, 0x40004000}) ==
+        0xc0003f80);
+  CHECK(result_of("min.NaN.xorsign.abs.f32 %f4, %f1, %f2; mov.b32 %r0, %f4;",
+                  {bits(-3), bits(2)}) == bits(-2));
   CHECK(result_of("add.rn.bf16x2 %r0, %r1, %r2;", {0x3f803f81, 0x3b803b80}) == 0x3f803f82);
   CHECK(result_of("fma.rn.bf16x2 %r0, %r1, %r3, %r2;", {0x7f7f8000, 0x7f7f8000, 0x3f803f80}) ==
         0x7f808000);

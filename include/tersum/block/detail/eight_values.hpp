@@ -6,9 +6,12 @@
 
 #pragma once
 
+#include <tersum/block/detail/bounded.hpp>
 #include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
 #include <tersum/types.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -106,6 +109,14 @@ template <int Apart, class Element>
   return reinterpret_cast<std::uintptr_t>(p) % (Apart == 4 ? 16 : 4 * sizeof(Element)) == 0;
 }
 
+//! @brief The same of two addresses.
+template <int Apart, class First, class Second>
+[[nodiscard]] TERSUM_BODY bool move_at_once(First const* p, Second const* q)
+{
+  constexpr std::size_t wants = Apart == 4 ? 16 : 4 * maximum(sizeof(First), sizeof(Second));
+  return (reinterpret_cast<std::uintptr_t>(p) | reinterpret_cast<std::uintptr_t>(q)) % wants == 0;
+}
+
 //! @brief Loads eight values, of which the others are `Apart` behind the first four.
 template <int Apart, class Context, class Element>
 TERSUM_BODY void load_fours(Context const& ctx, Element const* from, float* v)
@@ -130,22 +141,21 @@ TERSUM_BODY void store_fours(Context const& ctx, Element* to, float const* v)
   }
 }
 
-//! @brief Rounds eight values to the nearest elements that are finite, as `store_eight<true>` does. NaN stays NaN.
-template <class Element, class Context>
-TERSUM_BODY void round_finite(Context const&, float (&v)[8], Element (&rounded)[8])
+//! @brief Rounds two values to the nearest elements within a bound at either sign, as `bounded_from_float` does.
+//! @tparam Bounds  Has the bound as `largest` and, for elements of 16 bits, twice as a `pair`.
+template <class Element, class Context, class Bounds>
+TERSUM_BODY void round_bounded(Context const&, Bounds const& bounds, float* v, Element* rounded)
 {
-  TERSUM_UNROLL
-  for (int i = 0; i < 8; i += 2) {
-    if constexpr (sizeof(Element) == 2) {
-      std::uint32_t const word = Context::template pack_finite<Element>(v[i], v[i + 1]);
-      rounded[i]               = Element::from_bits(static_cast<std::uint16_t>(word));
-      rounded[i + 1]           = Element::from_bits(static_cast<std::uint16_t>(word >> 16));
-      v[i]                     = Context::value(rounded[i]);
-      v[i + 1]                 = Context::value(rounded[i + 1]);
-    } else {
-      rounded[i]     = v[i];
-      rounded[i + 1] = v[i + 1];
-    }
+  if constexpr (sizeof(Element) == 2) {
+    std::uint32_t const word =
+      bounded_pair<Element>(Context::template pack<Element>(v[0], v[1]), bounds.pair);
+    rounded[0] = Element::from_bits(static_cast<std::uint16_t>(word));
+    rounded[1] = Element::from_bits(static_cast<std::uint16_t>(word >> 16));
+    v[0]       = Context::value(rounded[0]);
+    v[1]       = Context::value(rounded[1]);
+  } else {
+    TERSUM_UNROLL
+    for (int i = 0; i < 2; ++i) { v[i] = rounded[i] = bounded(v[i], bounds.largest); }
   }
 }
 

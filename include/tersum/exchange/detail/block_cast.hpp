@@ -171,7 +171,7 @@ TERSUM_BODY void cast_selected(Context const& ctx, exchange_args<Codec, Element>
   // The payload and its chunks are aligned to 16 bytes.
   bool aligned = moves_at_once<apart>(gradient);
   if constexpr (Encode && feeds_back<Codec>) {
-    aligned = aligned & moves_at_once<apart>(args.residual + entry.offset);
+    aligned = move_at_once<apart>(gradient, args.residual + entry.offset);
   }
   eight const own{static_cast<int>(thread), static_cast<int>(entry.length), aligned};
   float v[8];
@@ -185,34 +185,35 @@ TERSUM_BODY void cast_selected(Context const& ctx, exchange_args<Codec, Element>
         own.template load<AtOnce>(ctx, gradient, v);
         own.template load<AtOnce>(ctx, residual, kept);
       });
-      TERSUM_UNROLL
-      for (int j = 0; j < 8; ++j) {
-        v[j] = args.codec.feedback.before(math, v[j], weighed<Codec>(math, weight, kept[j]));
-      }
-      // What cannot be sent is a NaN from here on, and not kept.
-      float sent[8], rest[8];
       bool const keeps                          = !step_is_poisoned(args);
       [[maybe_unused]] std::uint32_t const draw = draw_of_kept(args, chunk, args.rank);
-      TERSUM_UNROLL
-      for (int j = 0; j < 8; ++j) {
-        v[j]    = is_sendable<wire_element>(v[j]) ? v[j] : Context::from_bits(0x7fffffffu);
-        sent[j] = v[j];
-      }
+      float rest[8];
       wire_element elements[8];
-      round_finite(ctx, sent, elements);
       TERSUM_UNROLL
-      for (int j = 0; j < 8; ++j) {
-        float const lost   = stays ? v[j] : Context::subtract(v[j], sent[j]);
-        float const before = weighed<Codec>(math, weight, kept[j]);
-        rest[j]            = args.codec.feedback.after(math, v[j], lost, before);
-        bool const known =
-          has_adds_lost<typename Codec::feedback_type> ? rest[j] == rest[j] : is_finite(rest[j]);
-        if (!keeps || !known) { rest[j] = kept[j]; }
-        auto const at = static_cast<std::uint32_t>(own[j]);
-        rest[j]       = round_to_kept<residual_element<Codec>>(rest[j], draw + at * draw_stride);
+      for (int i = 0; i < 8; i += 2) {
+        bool can[2];
+        float whole[2], sent[2];
+        TERSUM_UNROLL
+        for (int k = 0; k < 2; ++k) {
+          float const before = weighed<Codec>(math, weight, kept[i + k]);
+          can[k]             = is_sendable<wire_element>(v[i + k]);
+          whole[k]           = args.codec.feedback.before(math, v[i + k], before);
+          sent[k]            = can[k] ? whole[k] : Context::from_bits(0x7fffffffu);
+        }
+        round_bounded(ctx, args.parts, sent, elements + i);
+        TERSUM_UNROLL
+        for (int k = 0; k < 2; ++k) {
+          int const j        = i + k;
+          float const lost   = stays ? whole[k] : Context::subtract(whole[k], sent[k]);
+          float const before = weighed<Codec>(math, weight, kept[j]);
+          rest[j]            = args.codec.feedback.after(math, whole[k], lost, before);
+          if (!can[k] || !is_kept<Codec>(rest[j])) { rest[j] = kept[j]; }
+          auto const at = static_cast<std::uint32_t>(own[j]);
+          rest[j]       = round_to_kept<residual_element<Codec>>(rest[j], draw + at * draw_stride);
+        }
       }
       own.either_way([&]<bool AtOnce>() {
-        own.template store<AtOnce>(ctx, residual, rest);
+        if (keeps) { own.template store<AtOnce>(ctx, residual, rest); }
         if (!stays) { own.template store<AtOnce, true>(ctx, wire, elements); }
       });
     } else {

@@ -25,8 +25,10 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief What a quarter of a thread's coordinates leaves for the next step, in units of the gradient: all of it where the chunk
-//! stays. What cannot be sent becomes a NaN, and is not kept.
+//! @brief What a quarter of a thread's coordinates leaves for the next step, in units of the gradient. What cannot be sent becomes a
+//! NaN, and is not kept.
+//! @param bounds  Of what is sent: zeros where the chunk stays.
+//! @param keeps   Whether the residual changes in this step.
 //! @param v       Gradient and residual; receives what is kept.
 //! @param scales  Raised.
 //! @param kept    What was kept before.
@@ -35,7 +37,8 @@ template <class Codec, class Element, class Wire, class Context>
 TERSUM_BODY void keep_scaled_quarter(Context const& ctx,
                                      exchange_args<Codec, Element> const& args,
                                      own_chunk<Codec> const& mine,
-                                     bool stays,
+                                     summand_args const& bounds,
+                                     bool keeps,
                                      int r,
                                      float* v,
                                      float const* scales,
@@ -44,26 +47,27 @@ TERSUM_BODY void keep_scaled_quarter(Context const& ctx,
 {
   context_arithmetic<Context> const math{};
   float const weight                        = weight_of_kept(args);
-  bool const keeps                          = !step_is_poisoned(args);
   [[maybe_unused]] std::uint32_t const draw = draw_of_kept(args, mine.chunk, args.rank);
-  float sent[8];
   TERSUM_UNROLL
-  for (int j = 0; j < 8; ++j) {
-    float const quotient = Context::divide(v[j], scales[j]);
-    bool const sendable  = is_sendable<Wire>(quotient);
-    sent[j]              = sendable ? quotient : Context::from_bits(0x7fffffffu);
-    v[j]                 = sendable ? v[j] : Context::from_bits(0x7fffffffu);
-  }
-  round_finite(ctx, sent, rounded);
-  TERSUM_UNROLL
-  for (int j = 0; j < 8; ++j) {
-    float const own    = Context::multiply(sent[j], scales[j]);
-    float const lost   = stays ? v[j] : Context::subtract(v[j], own);
-    float const before = weighed<Codec>(math, weight, kept[j]);
-    float rest         = args.codec.feedback.after(math, v[j], lost, before);
-    if (!keeps || !is_kept<Codec>(rest)) { rest = kept[j]; }
-    auto const at = static_cast<std::uint32_t>(mine.coordinate(8 * r + j));
-    v[j]          = round_to_kept<residual_element<Codec>>(rest, draw + at * draw_stride);
+  for (int i = 0; i < 8; i += 2) {
+    float sent[2];
+    TERSUM_UNROLL
+    for (int k = 0; k < 2; ++k) {
+      float const quotient = Context::divide(v[i + k], scales[i + k]);
+      sent[k] = is_sendable<Wire>(quotient) ? quotient : Context::from_bits(0x7fffffffu);
+    }
+    round_bounded(ctx, bounds, sent, rounded + i);
+    TERSUM_UNROLL
+    for (int k = 0; k < 2; ++k) {
+      int const j        = i + k;
+      float const own    = Context::multiply(sent[k], scales[j]);
+      float const lost   = Context::subtract(v[j], own);
+      float const before = weighed<Codec>(math, weight, kept[j]);
+      float rest         = args.codec.feedback.after(math, v[j], lost, before);
+      if (!keeps || !is_kept<Codec>(rest)) { rest = kept[j]; }
+      auto const at = static_cast<std::uint32_t>(mine.coordinate(8 * r + j));
+      v[j]          = round_to_kept<residual_element<Codec>>(rest, draw + at * draw_stride);
+    }
   }
 }
 
@@ -91,12 +95,16 @@ TERSUM_BODY void encode_scaled_casts(Context const& ctx,
   TERSUM_UNROLL
   for (int i = 0; i < 32; ++i) { scales[i] = raised_scale(scales[i], least); }
   if constexpr (feeds_back<Codec>) {
+    // Zeros are sent of a chunk that stays.
+    summand_args const bounds = stays ? summand_args{} : args.parts;
+    bool const keeps          = !step_is_poisoned(args);
     TERSUM_UNROLL
     for (int r = 0; r < 4; ++r) {
       float kept[8];
       load_eights<Edge>(ctx, mine, args.residual + mine.offset, r, kept);
       wire_element rounded[8];
-      keep_scaled_quarter(ctx, args, mine, stays, r, v + 8 * r, scales + 8 * r, kept, rounded);
+      keep_scaled_quarter(
+        ctx, args, mine, bounds, keeps, r, v + 8 * r, scales + 8 * r, kept, rounded);
       if (mine.active && !stays) {
         if constexpr (sizeof(wire_element) == 2) {
           store_fours_of_elements<4>(ctx, wire + r * quarter, rounded);

@@ -97,6 +97,12 @@ template <class Codec, class Element>
                       .chunks   = plan.owned_chunks()};
   } else if constexpr (has_parts<Codec>) {
     args.parts.gathered = place_in<std::uint32_t>(workspace, plan.gathered_offset());
+  } else if constexpr (casts<Codec> && feeds_back<Codec>) {
+    using wire_element = typename Codec::quantizer_type::element;
+    args.parts.largest = largest_summand<wire_element>(plan.ranks().size);
+    if constexpr (sizeof(wire_element) == 2) {
+      args.parts.pair = 0x10001u * from_float<wire_element>(args.parts.largest).bits;
+    }
   }
   if constexpr (scattering<Codec>) {
     args.parts.received   = place_in<std::uint32_t>(workspace, plan.received_offset());

@@ -71,6 +71,12 @@ struct bypass_args {
   std::uint64_t count;  // of bypassed values
 };
 
+//! @brief What kernels of casts with feedback are given besides.
+struct summand_args {
+  float largest;       // of what a rank sends: see largest_summand
+  std::uint32_t pair;  // twice the same as an element of 16 bits
+};
+
 struct nothing {};
 
 //! @brief What kernels of a codec are given in its place if the weight of the residual depends on the step.
@@ -132,9 +138,13 @@ struct exchange_args {
       std::conditional_t<
         ways_differ<Codec>,
         two_way_args<residual_element<Codec>>,
-        std::conditional_t<has_parts<Codec>,
-                           part_args<residual_element<Codec>>,
-                           std::conditional_t<summing<Codec>, summed_args, nothing>>>>>
+        std::conditional_t<
+          has_parts<Codec>,
+          part_args<residual_element<Codec>>,
+          std::conditional_t<
+            summing<Codec>,
+            summed_args,
+            std::conditional_t<casts<Codec> && feeds_back<Codec>, summand_args, nothing>>>>>>
     parts;
   // One member for two things: another empty one would move what kernels have behind the arguments.
   std::conditional_t<weighs_kept<Codec>,
@@ -172,8 +182,9 @@ template <class Codec, class Element>
     std::uint32_t const place = args.selection.places[chunk];
     std::uint32_t const level = place & ((1u << place_shift) - 1);
     std::uint64_t const slot  = place >> place_shift;
-    return {level,
-            args.selection.scratch->header.base[level] + slot * args.selection.rule.words[level]};
+    // What does not travel has no place: with one width all others have that of level 1.
+    std::uint32_t const at = several_bits<Codec> ? level : 1u;
+    return {level, args.selection.scratch->header.base[at] + slot * args.selection.rule.words[at]};
   } else {
     return {1, chunk * static_cast<std::uint64_t>(Codec::chunk_size / Codec::lanes::lanes)};
   }

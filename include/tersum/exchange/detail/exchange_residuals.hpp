@@ -12,7 +12,9 @@
 #include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/plan.hpp>
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 namespace tersum::inline v0::detail {
@@ -54,14 +56,17 @@ template <class Codec, class Arithmetic>
   return kept;
 }
 
-//! @brief Whether a cast keeps this for the next step, or else what it had kept.
+//! @brief Whether a cast keeps this for the next step, or else what it had kept. Sums of floats below 2^20, which halves are made of,
+//! are finite.
 template <class Codec>
-[[nodiscard]] TERSUM_INLINE bool is_kept(float rest)
+[[nodiscard]] TERSUM_INLINE bool is_kept([[maybe_unused]] float rest)
 {
-  if constexpr (has_adds_lost<typename Codec::feedback_type>) {
-    return rest == rest;
+  using sent = typename Codec::quantizer_type::element;
+  if constexpr (std::is_same_v<sent, half> && has_adds_lost<typename Codec::feedback_type> &&
+                !weighs_kept<Codec> && !in_metric<Codec>) {
+    return true;
   } else {
-    return is_finite(rest);
+    return ::fabsf(rest) < std::numeric_limits<float>::infinity();
   }
 }
 

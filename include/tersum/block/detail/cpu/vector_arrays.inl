@@ -81,36 +81,50 @@ TERSUM_SIMD auto are_sendable(floats v)
   return (to_bits(v) & 0x7fffffffu) < float_bits(sendable_below<Sent>);
 }
 
-//! @brief to[i] = sendable_from_float(from[i]).
-template <class To>
-TERSUM_TARGET inline void convert_sendable(float const* from, To* to, std::size_t count)
+//! @brief to[i] = bounded_from_float(from[i], largest), or a NaN where gradient[i] cannot be sent.
+template <class Element, class To>
+TERSUM_TARGET inline void convert_sendable(
+  Element const* gradient, float const* from, float largest, To* to, std::size_t count)
 {
+  floats const most = broadcast(largest), least = -most;
   std::size_t i = 0;
   for (; i + width <= count; i += width) {
-    floats const v = load(from + i);
+    floats const v     = load(from + i);
+    floats const below = v > most ? most : v;
+    floats const sent  = below < least ? least : below;
     store_values(to + i,
-                 are_sendable<To>(v) ? within_range<To>(v) : from_bits(broadcast(0x7fffffffu)));
+                 are_sendable<To>(load_values(gradient + i)) ? sent
+                                                             : from_bits(broadcast(0x7fffffffu)));
   }
   for (std::size_t left = count % width; left > 0; --left, ++i) {
-    to[i] = sendable_from_float<To>(from[i]);
+    float const nan = bits_float(0x7fffffffu);
+    bool const can  = is_sendable<To>(to_float(gradient[i]));
+    to[i]           = bounded_from_float<To>(can ? from[i] : nan, largest);
   }
 }
 
-//! @brief residual[i] = kept_value(whole[i] - sent[i]), or of whole[i] if `sent` is null. Elements that cannot be sent stay as they were.
-template <class Sent, class Residual>
-TERSUM_TARGET inline void keep_finite_residual(
-  float const* whole, Sent const* sent, std::uint32_t draw, Residual* residual, std::size_t count)
+//! @brief residual[i] = kept_value(whole[i] - sent[i]), or of whole[i] if `sent` is null. It stays as it was where gradient[i] cannot
+//! be sent, and where it would not be finite.
+template <class Sent, class Element, class Residual>
+TERSUM_TARGET inline void keep_finite_residual(Element const* gradient,
+                                               float const* whole,
+                                               Sent const* sent,
+                                               std::uint32_t draw,
+                                               Residual* residual,
+                                               std::size_t count)
 {
   std::size_t i = 0;
   for (; i + width <= count; i += width, draw += width * draw_stride) {
-    floats const v = load(whole + i);
-    floats rest    = v;
+    floats rest = load(whole + i);
     if (sent != nullptr) { rest = rest - load_values(sent + i); }
-    store_kept(residual + i, are_sendable<Sent>(v) ? rest : load_values(residual + i), draw);
+    auto const known = are_sendable<Sent>(load_values(gradient + i)) & are_sendable<float>(rest);
+    store_kept(residual + i, known ? rest : load_values(residual + i), draw);
   }
   for (; i < count; ++i, draw += draw_stride) {
     float const rest = sent == nullptr ? whole[i] : whole[i] - to_float(sent[i]);
-    if (is_sendable<Sent>(whole[i])) { residual[i] = kept_value<Residual>(rest, draw); }
+    if (is_sendable<Sent>(to_float(gradient[i])) && is_finite(rest)) {
+      residual[i] = kept_value<Residual>(rest, draw);
+    }
   }
 }
 

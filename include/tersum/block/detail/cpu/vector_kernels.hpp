@@ -185,10 +185,15 @@ void add_residual(
   TERSUM_DISPATCH(set, true, add_residual(from, residual, to, count));
 }
 
-template <class To>
-void convert_sendable(instruction_set set, float const* from, To* to, std::size_t count)
+template <class Element, class To>
+void convert_sendable(instruction_set set,
+                      Element const* gradient,
+                      float const* from,
+                      float largest,
+                      To* to,
+                      std::size_t count)
 {
-  TERSUM_DISPATCH(set, true, convert_sendable(from, to, count));
+  TERSUM_DISPATCH(set, true, convert_sendable(gradient, from, largest, to, count));
 }
 
 template <class Residual>
@@ -198,15 +203,16 @@ void keep_values(
   TERSUM_DISPATCH(set, true, keep_values(from, draw, residual, count));
 }
 
-template <class Sent, class Residual>
+template <class Element, class Sent, class Residual>
 void keep_finite_residual(instruction_set set,
+                          Element const* gradient,
                           float const* whole,
                           Sent const* sent,
                           std::uint32_t draw,
                           Residual* residual,
                           std::size_t count)
 {
-  TERSUM_DISPATCH(set, true, keep_finite_residual(whole, sent, draw, residual, count));
+  TERSUM_DISPATCH(set, true, keep_finite_residual(gradient, whole, sent, draw, residual, count));
 }
 
 template <class From, class To>

@@ -44,6 +44,10 @@ class cpu_casts : cpu_metric_chunks<Codec, Element> {
   template <class Keep>
   void keep_chunk_of(std::uint64_t chunk, Keep const& keep) const;
 
+  // What a rank sends of a chunk: within what the sum of all ranks can hold.
+  template <class WireElement>
+  void send_bounded(std::uint64_t chunk, float const* whole, WireElement* to) const;
+
   // What a chunk of a cast leaves for the next step: all of it where nothing was sent.
   template <class WireElement>
   void keep_residual(std::uint64_t chunk, float const* whole, WireElement const* sent) const;
@@ -75,7 +79,7 @@ void cpu_casts<Codec, Element>::encode() const
         if constexpr (in_metric<Codec>) {
           send_quotients(chunk, whole, stays ? nullptr : to);
         } else if constexpr (feeds_back<Codec>) {
-          if (!stays) { convert_sendable(set_, whole, to, size); }
+          if (!stays) { send_bounded(chunk, whole, to); }
           keep_residual(chunk, whole, stays ? nullptr : to);
         } else {
           static_cast<void>(convert_values(set_, whole, to, 1.0f, size));
@@ -90,22 +94,41 @@ void cpu_casts<Codec, Element>::encode() const
 
 template <class Codec, class Element>
 template <class WireElement>
+void cpu_casts<Codec, Element>::send_bounded(std::uint64_t chunk,
+                                             float const* whole,
+                                             WireElement* to) const
+{
+  chunk_entry const entry   = args_.table[chunk];
+  Element const* const from = args_.gradient + entry.offset;
+  float const largest       = args_.parts.largest;
+  if (entry.length == static_cast<std::uint32_t>(size)) {
+    convert_sendable(set_, from, whole, largest, to, size);
+  } else {
+    Element padded[extent(size)]{};
+    std::copy_n(from, entry.length, padded);
+    convert_sendable(set_, +padded, whole, largest, to, size);
+  }
+}
+
+template <class Codec, class Element>
+template <class WireElement>
 void cpu_casts<Codec, Element>::keep_residual(std::uint64_t chunk,
                                               float const* whole,
                                               WireElement const* sent) const
 {
   if (step_is_poisoned(args_)) { return; }
   std::uint32_t const length = args_.table[chunk].length;
+  Element const* const from  = args_.gradient + args_.table[chunk].offset;
   keep_chunk_of(chunk, [&]<class Kept>(Kept* to, std::uint32_t draw) {
     if constexpr (has_adds_lost<typename Codec::feedback_type>) {
-      keep_finite_residual(set_, whole, sent, draw, to, length);
+      keep_finite_residual(set_, from, whole, sent, draw, to, length);
     } else {
       float const weight = weight_of_kept(args_);
       for (std::uint32_t i = 0; i < length; ++i, draw += draw_stride) {
         float const lost = sent == nullptr ? whole[i] : whole[i] - to_float(sent[i]);
         float const kept = weighed<Codec>(host_group{}, weight, to_float(to[i]));
         float const rest = args_.codec.feedback.after(host_group{}, whole[i], lost, kept);
-        if (is_sendable<WireElement>(whole[i]) && is_finite(rest)) {
+        if (is_sendable<WireElement>(to_float(from[i])) && is_finite(rest)) {
           to[i] = kept_value<Kept>(rest, draw);
         }
       }
@@ -133,20 +156,25 @@ void cpu_casts<Codec, Element>::send_quotients(std::uint64_t chunk,
   if constexpr (!feeds_back<Codec>) {
     static_cast<void>(convert_values(set_, quotients, to, 1.0f, size));
   } else {
-    if (to != nullptr) { convert_sendable(set_, quotients, to, size); }
+    if (to != nullptr) {
+      convert_sendable(set_, +quotients, quotients, args_.parts.largest, to, size);
+    }
     if (step_is_poisoned(args_)) { return; }
     std::uint32_t const length = args_.table[chunk].length;
     alignas(64) float own[extent(size)];
     if (to != nullptr) {
       static_cast<void>(convert_values(set_, to, own, 1.0f, length));
-      this->to_own_units(chunk, own);
+    } else {
+      std::fill_n(own, length, 0.0f);
     }
+    this->to_own_units(chunk, own);
     float const weight = weight_of_kept(args_);
     keep_chunk_of(chunk, [&]<class Kept>(Kept* residual, std::uint32_t draw) {
       for (std::uint32_t i = 0; i < length; ++i, draw += draw_stride) {
-        float const lost = to == nullptr ? whole[i] : host_group::subtract(whole[i], own[i]);
-        float const kept = weighed<Codec>(host_group{}, weight, to_float(residual[i]));
-        float const rest = args_.codec.feedback.after(host_group{}, whole[i], lost, kept);
+        float const rest_of = host_group::subtract(whole[i], own[i]);
+        float const lost    = to == nullptr ? host_group::add(rest_of, 0.0f) : rest_of;
+        float const kept    = weighed<Codec>(host_group{}, weight, to_float(residual[i]));
+        float const rest    = args_.codec.feedback.after(host_group{}, whole[i], lost, kept);
         if (is_sendable<WireElement>(quotients[i]) && is_kept<Codec>(rest)) {
           residual[i] = kept_value<Kept>(rest, draw);
         }
