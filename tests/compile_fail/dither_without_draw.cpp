@@ -3,7 +3,7 @@
 
 //! @file
 //! A source of dither that does not say which numbers it draws: the compiler names the requirement.
-// expected: has_draw
+// expected: counter(block, key)
 
 #include <tersum/reduce/widening_sum.hpp>
 #include <tersum/tersum.hpp>

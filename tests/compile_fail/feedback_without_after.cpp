@@ -3,7 +3,7 @@
 
 //! @file
 //! A feedback that does not say what is kept: the compiler names the requirement.
-// expected: has_after
+// expected: any_group{}, v, v, v)
 
 #include <tersum/codec.hpp>
 

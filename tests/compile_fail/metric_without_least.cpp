@@ -3,7 +3,7 @@
 
 //! @file
 //! A metric that does not say what small scales are raised to: the compiler names the requirement.
-// expected: has_least
+// expected: any_group{}, v)
 
 #include <tersum/codec.hpp>
 

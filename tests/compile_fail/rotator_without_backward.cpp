@@ -3,7 +3,7 @@
 
 //! @file
 //! A rotator without the way back: the compiler names the requirement.
-// expected: has_backward
+// expected: r.backward(g, x, x, key)
 
 #include <tersum/reduce/widening_sum.hpp>
 #include <tersum/tersum.hpp>
