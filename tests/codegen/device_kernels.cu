@@ -35,16 +35,4 @@ void compile_device()
                 reduce_list_kernel<native_sum<float>, 4>,
                 reduce_list_kernel<native_sum<tersum::half>, 8>,
                 reduce_list_kernel<saturating_segments<2, 4, 8>, 4>>();
-  compile_calls<write_lines_kernel,
-                find_peaks_kernel<float>,
-                count_keys_kernel<float>,
-                add_counts_kernel<float>,
-                place_lines_kernel<float>,
-                move_rows_kernel<64, float, false>,
-                move_rows_kernel<64, float, true>>();
-  using units = in_units<float, kept_diagonal>;
-  compile_calls<find_scales_kernel<units>,
-                find_peaks_kernel<units>,
-                move_rows_kernel<64, units, false>,
-                move_rows_kernel<64, units, true>>();
 }
