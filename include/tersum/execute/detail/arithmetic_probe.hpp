@@ -40,9 +40,9 @@ struct probe_numbers {
   float const third = of.one / of.three, thirds = of.many / of.three, fifths = of.many / 5.0f;
   float const root = ::sqrtf(of.two), subnormal = of.least_normal * 0.25f;
   float const ordered = (of.large + of.one) - of.large, zero = of.minus_zero + 0.0f;
-  bool const right = (float_bits(third) == 0x3eaaaaabu) & (float_bits(thirds) == 0x41255555u) &
-                     (float_bits(fifths) == 0x40c66666u) & (float_bits(root) == 0x3fb504f3u) &
-                     (float_bits(subnormal) == 0x00200000u) & (float_bits(ordered) == 0) &
+  bool const right = (float_bits(third) == 0x3eaaaaabu) && (float_bits(thirds) == 0x41255555u) &&
+                     (float_bits(fifths) == 0x40c66666u) && (float_bits(root) == 0x3fb504f3u) &&
+                     (float_bits(subnormal) == 0x00200000u) && (float_bits(ordered) == 0) &&
                      (float_bits(zero) == 0);
   int equal = 0;  // whether a NaN is one
   if (of.nan == of.nan) { ++equal; }
