@@ -25,6 +25,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PRESET = re.compile(r"^inline constexpr [^\n]*? (\w+)\{[.}]", re.M)
+OF_SHARDS = ("sharded_", "summed_shards_", "values_")  # which all_reduce_mean does not take
 COMMANDS = {
     "g++": ["g++", "-std=c++20", "-O3", "-DNDEBUG", "-c"],
     "clang++": ["clang++", "-std=c++20", "-O3", "-DNDEBUG", "-c"],
@@ -68,6 +69,8 @@ def sources(what, compiler):
         cuda = compiler == "nvcc"
         for presets in ("tersum/presets", "tersum_baselines/presets"):
             for preset in preset_names((ROOT / f"include/{presets}.hpp").read_text(encoding="utf-8")):
+                if preset.startswith(OF_SHARDS):
+                    continue
                 yield preset, PROGRAM.format(header="tersum/tersum.cuh" if cuda else "tersum/tersum.hpp",
                                              presets=presets, preset=preset,
                                              executor="cuda_executor" if cuda else "cpu_executor")
