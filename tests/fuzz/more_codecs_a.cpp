@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! What is tried besides codecs_a.cpp and codecs_b.cpp where TERSUM_FUZZ_ALL_CODECS is on: sums.
+//! What is tried besides codecs_a.cpp and codecs_b.cpp where TERSUM_FUZZ_ALL_CODECS is on: sums, and low-rank factors of other ranks.
 
 #include "ranks_of.hpp"
 
@@ -20,5 +20,8 @@ TERSUM_TRY(rotated_sat4, float);
 TERSUM_TRY(rotated_sat4, half);
 TERSUM_TRY(rotated_sat4_ef, bfloat16);
 TERSUM_TRY(thc_sat4, float);
+TERSUM_TRY(powersgd_r1, float);
+TERSUM_TRY(powersgd_r16, float);
+TERSUM_TRY(powersgd_r64, float);
 
 }  // namespace tersum::tests

@@ -120,7 +120,7 @@ def main():
         print(f"{name}: {now} (at most {most}, goal {held[name]['goal']})" + (" ROSE" if now > most else ""))
         held[name]["most"] = min(now, most)
     if lower and not above:
-        LIMITS.write_text(json.dumps(held, indent=2) + "\n")
+        LIMITS.write_text("{\n" + ",\n".join(f"  {json.dumps(name)}: {json.dumps(held[name])}" for name in held) + "\n}\n")
     return 1 if above else 0
 
 
