@@ -179,6 +179,7 @@ struct blocks {
   static constexpr int bits       = 2;
   static constexpr int magnitudes = 2;
   static constexpr int block      = 16;
+  static constexpr int block_bits = scale::bits;
   static constexpr bool unbiased  = false;
   static constexpr bool uniform   = true;
   static constexpr std::array<float, 2> level{0, 1};
