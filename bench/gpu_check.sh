@@ -30,7 +30,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
 budget=520
-twelve=(rotated_sat4 rotated_sat4_tc rotated_sat4_ef allocated_sat_4 topkc_b2 topk_b2 two_shot_4 allocated_4 gathered_4
+twelve=(rotated_sat4 rotated_sat4_tc rotated_sat4_ef allocated_sat_4 topkc_b2 topk_b2 two_shot_4 allocated_4 metric_2
   thc_lookup4 thc_wide4 powersgd_r4)
 read -ra presets <<<"${PRESETS:-${twelve[*]} fp16}"
 # A test of each kind for compute-sanitizer: lanes that saturate, two shots, chosen chunks, graphs, calls on arrays, factors.

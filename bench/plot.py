@@ -26,7 +26,7 @@ from matplotlib.patches import Patch
 
 import report
 
-SEVEN = ("fp16", "rotated_sat4", "rotated_sat4_ef", "topkc_b2", "allocated_sat_4", "two_shot_4", "gathered_4")
+SEVEN = ("fp16", "rotated_sat4", "rotated_sat4_ef", "topkc_b2", "allocated_sat_4", "two_shot_4", "metric_2")
 EXECUTORS = ("cuda", "cpu-avx512", "cpu-avx2", "cpu-baseline", "cpu")
 # The operation, what it is in plain words, and what is copied beside it.
 OPERATIONS = (

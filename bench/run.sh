@@ -98,7 +98,7 @@ for operation in "${operations[@]}"; do
     # Four ranks' gradients, means and payloads of 2^28 are more than most machines have.
     others='(6553600|67108864|268435456)'
     [ "$operation" != exchange ] || others='(6553600|67108864)'
-    seven='(fp16|rotated_sat4|rotated_sat4_ef|topkc_b2|allocated_sat_4|two_shot_4|gathered_4)'
+    seven='(fp16|rotated_sat4|rotated_sat4_ef|topkc_b2|allocated_sat_4|two_shot_4|metric_2)'
     pattern+="|/$seven/float/$executor/n:$others/|/rotated_sat4/(half|bfloat16)/$executor/n:(16777216|268435456)/"
   fi
   echo "== $operation"

@@ -69,7 +69,7 @@ class Plot(unittest.TestCase):
 
     def test_a_bar_has_the_length_of_its_median_and_a_long_one_is_cut(self):
         results, _ = report.read([self.file([run(name("reduce", "fp16"), 1.0, median=1.5),
-                                             run(name("reduce", "gathered_4"), 16.0, median=15.9)])], "")
+                                             run(name("reduce", "metric_2"), 16.0, median=15.9)])], "")
         figure = plot.draw(results)
         bars = [bar for bar in figure.axes[0].patches if bar.get_height() < 1]
         self.assertEqual([bar.get_width() for bar in bars], [1.5, plot.LONGEST])
