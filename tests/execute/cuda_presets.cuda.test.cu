@@ -5,6 +5,7 @@
 //! The CUDA executor equals the CPU executor byte for byte: presets that rotate, and sums of table values.
 
 #include "support/compare_executors.cuh"
+#include "support/cuda_golden.cuh"
 #include "support/served_sums.hpp"
 
 #include <tersum/tersum.cuh>
@@ -47,4 +48,17 @@ TEST_CASE("[cuda_executor] presets that rotate equal the CPU executor")
   }
   SUBCASE("rotated_sat8") { compare_all<float>(presets::rotated_sat8); }
   SUBCASE("rotated_sat4_ef") { compare_all<float>(presets::rotated_sat4_ef); }
+}
+
+TEST_CASE("[golden] the CUDA executor gives the bytes that the CPU gave")
+{
+  TERSUM_HOLD_ON_DEVICE(thc_wide4);
+  TERSUM_HOLD_ON_DEVICE(thc_wide4_partial);
+  TERSUM_HOLD_ON_DEVICE(thc_wide4_unrotated);
+  TERSUM_HOLD_ON_DEVICE(thc_lookup4);
+  TERSUM_HOLD_ON_DEVICE(thc_sat4);
+  TERSUM_HOLD_ON_DEVICE(rotated_sat2);
+  TERSUM_HOLD_ON_DEVICE(rotated_sat4);
+  TERSUM_HOLD_ON_DEVICE(rotated_sat8);
+  TERSUM_HOLD_ON_DEVICE(rotated_sat4_ef);
 }
