@@ -28,6 +28,7 @@ void for_each_summed_preset(Visitor visit)
   visit("rotated_sat4",
         "rotated, tracked head-room, stratified, 4-bit saturating sum",
         p::rotated_sat4);
+  visit("rotated_sat8", "rotated_sat4 with 8 bits", p::rotated_sat8);
   visit("rotated_sat4_ef", "rotated_sat4, to nearest, with error feedback", p::rotated_sat4_ef);
 #if !defined(TERSUM_EXAMPLES_FEW)
   visit("thc_wide4_partial",
@@ -38,7 +39,6 @@ void for_each_summed_preset(Visitor visit)
   visit("thc_sat2", "THC with saturation as published, 2 bits", p::thc_sat2);
   visit("thc_sat8", "THC with saturation as published, 8 bits", p::thc_sat8);
   visit("rotated_sat2", "rotated_sat4 with 2 bits", p::rotated_sat2);
-  visit("rotated_sat8", "rotated_sat4 with 8 bits", p::rotated_sat8);
   visit("rotated_sat2_ef", "rotated_sat2, to nearest, with error feedback", p::rotated_sat2_ef);
 #endif
 }
