@@ -49,22 +49,22 @@ void for_each_choosing_preset(Visitor visit)
 {
   namespace p = tersum::presets;
   visit("topk_b2", "TopK, gathered: each rank's largest coordinates, 2 bits", p::topk_b2);
+  visit("topk_b2_ef", "topk_b2 with error feedback", p::topk_b2_ef);
   visit("topkc_b2", "TopKC: chunks of the largest norms as halves, 2 bits", p::topkc_b2);
   visit("topkc_b2_ef", "topkc_b2 with error feedback", p::topkc_b2_ef);
   visit("allocated_sat_4",
         "rotated, 0, 2, 4 or 8 bits for each chunk by its norm, saturating sums, 4 bits",
         p::allocated_sat_4);
+  visit("allocated_sat_4_ef", "allocated_sat_4, to nearest, with feedback", p::allocated_sat_4_ef);
 #if !defined(TERSUM_EXAMPLES_FEW)
   visit("topk_b05", "TopK with 0.5 bits", p::topk_b05);
   visit("topk_b8", "TopK with 8 bits", p::topk_b8);
-  visit("topk_b2_ef", "topk_b2 with error feedback", p::topk_b2_ef);
   visit("topkc_b05", "TopKC with 0.5 bits", p::topkc_b05);
   visit("topkc_b8", "TopKC with 8 bits", p::topkc_b8);
   visit("topkc_b05_ef", "topkc_b05 with error feedback", p::topkc_b05_ef);
   visit("randomkc_b2", "random chunks as halves, 2 bits", p::randomkc_b2);
   visit("topkc_sat4", "TopKC in rotated 4-bit saturating codes, 2 bits", p::topkc_sat4);
   visit("allocated_sat_2", "allocated_sat_4 with 2 bits", p::allocated_sat_2);
-  visit("allocated_sat_4_ef", "allocated_sat_4, to nearest, with feedback", p::allocated_sat_4_ef);
 #endif
 }
 
@@ -88,20 +88,20 @@ void for_each_two_shot_preset(Visitor visit)
 {
   namespace p = tersum::presets;
   visit("two_shot_4", "two shots: rotated, Lloyd-Max codes of 4 bits", p::two_shot_4);
+  visit("two_shot_2", "two_shot_4 with 2 bits", p::two_shot_2);
   visit("two_shot_4_ef", "two_shot_4 with error feedback on ranks and owners", p::two_shot_4_ef);
+  visit("two_shot_1_ef", "two_shot_4_ef with 1 bit", p::two_shot_1_ef);
   visit(
     "metric_2", "two shots of 2 bits in units of each coordinate, from decoded means", p::metric_2);
+  visit("metric_3", "metric_2 with 3 bits", p::metric_3);
   visit("gathered_2", "codes of 2 bits of all ranks, which every rank adds", p::gathered_2);
   visit("gathered_4", "gathered_2 with 4 bits", p::gathered_4);
   visit("allocated_2", "two shots, 0 to 8 bits for each chunk by its norm, 2 bits", p::allocated_2);
   visit("allocated_4", "allocated_2 with 4 bits", p::allocated_4);
 #if !defined(TERSUM_EXAMPLES_FEW)
-  visit("two_shot_2", "two_shot_4 with 2 bits", p::two_shot_2);
   visit("two_shot_3", "two_shot_4 with 3 bits", p::two_shot_3);
   visit("two_shot_8", "two_shot_4 with 8 bits", p::two_shot_8);
-  visit("two_shot_1_ef", "two_shot_4_ef with 1 bit", p::two_shot_1_ef);
   visit("two_shot_4_8", "two shots, 4 bits up and 8 down", p::two_shot_4_8);
-  visit("metric_3", "metric_2 with 3 bits", p::metric_3);
   visit("blocks_4", "4 bits in blocks of 32 with scales of their own, as MX formats", p::blocks_4);
   visit("blocks_8", "blocks_4 with 8 bits", p::blocks_8);
 #endif
