@@ -49,11 +49,6 @@ TEST_CASE("[golden] exchanges of kinds without a name are what they were")
   golden.describe_kind("two shots that ranks keep", two_shots_of<kept_by_ranks<>>{});
   golden.describe_kind("two shots with feedback in a metric",
                        two_shots_of<error_feedback, kept_diagonal>{});
-  golden.describe_kind("two shots of chosen widths with feedback",
-                       two_shot_codec<allocated_chunks<512, 1, 2, 3, 4, 5, 6, 8>,
-                                      partial_hadamard<512>,
-                                      lloyd_max<8>,
-                                      error_feedback>{.chunker = {.bits = 2}});
   golden.describe_kind("gathered codes in a metric", gathered_of<no_feedback, kept_diagonal>{});
   golden.describe_kind(
     "factors without feedback",

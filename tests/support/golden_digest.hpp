@@ -98,8 +98,9 @@ class golden_presets {
       MESSAGE("wrote ", path);
     }
     std::size_t count = 0;
-    for (auto const& [line, want] : golden_lines(path)) {
-      auto const got = lines.find(line);
+    for (auto const& held : golden_lines(path)) {
+      std::string const& line = held.first;  // clang 14 captures no structured binding
+      auto const got          = lines.find(line);
       CAPTURE(line);
       if (few_elements && got == lines.end()) {
         CHECK(line.find(" bfloat16 ") != std::string::npos);
@@ -107,9 +108,9 @@ class golden_presets {
       }
       ++count;
       REQUIRE(got != lines.end());
-      CHECK(got->second == want);
+      CHECK(got->second == held.second);
     }
-    CHECK((count == lines.size() || path.find("/states_") != std::string::npos));
+    CHECK(count == lines.size());
   }
 
   //! All worlds and both layouts.
