@@ -24,7 +24,10 @@ def paragraph(block, text):
 
 
 def compiled(compiler, lines, *more):
-    return subprocess.run([*compiler, *more, "-x", "c++", "-"], input="\n".join(lines), text=True).returncode
+    libraries = [argument for argument in compiler if argument.endswith((".so", ".a"))]
+    rest = [argument for argument in compiler if argument not in libraries]
+    after = ["-x", "none", *libraries] if "-fsyntax-only" not in more else []
+    return subprocess.run([*rest, *more, "-x", "c++", "-", *after], input="\n".join(lines), text=True).returncode
 
 
 def main():
@@ -55,7 +58,7 @@ def main():
         lines += [f'#line 1 "{asked.page.name}, code {number}"', code]
     if used != set(range(1, len(blocks) + 1)):
         sys.exit(f"{asked.around} uses {sorted(used)} of {len(blocks)} blocks")
-    if not any(line.startswith("int main(") for line in lines):
+    if not re.search(r"^int main\(", "\n".join(lines), re.M):
         sys.exit(compiled(asked.compiler, lines, "-fsyntax-only"))
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder) / "program"

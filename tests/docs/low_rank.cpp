@@ -2,19 +2,41 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! What surrounds the code in docs/low_rank.md.
+//! What surrounds the code in docs/low_rank.md: its plan has the sizes of the factors, and its codec exchanges a matrix.
+
+#include "docs/page.hpp"
 
 #include <tersum/presets.hpp>
 
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 void plan_it()
 {
   constexpr std::uint64_t coordinates = 4096 * 1024;
   // code 1
-  static_cast<void>(plan.wire_bytes());
+
+  pages::check(plan.check().ok(), "the plan");
+  pages::check(plan.wire_bytes() == 4 * (4096 + 1024) * sizeof(float),
+               "four columns of P and of Q");
 }
 
 // code 2
 
 static_assert(tersum::in_metric<factors>);
+
+int main()
+{
+  plan_it();
+
+  // sin(a + b) is the sum of two products; in units of scales that are all alike it stays so.
+  std::vector<tersum::tensor> const tensors{
+    {.name = "weight", .rows = 48, .columns = 64, .offset = 0}};
+  pages::one_rank mine{factors{}.plan(tersum::layout{48 * 64, tensors}, {})};
+  for (float& scale : metric_scales(mine.plan, mine.state)) { scale = .5f; }
+  std::vector<float> const gradient = pages::waves(48 * 64, .37f);
+  pages::check(pages::error_of(mine.mean_of(gradient), gradient) < 1e-8, "a matrix of rank 2");
+  return pages::faults;
+}
