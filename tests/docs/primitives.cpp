@@ -4,44 +4,22 @@
 //! @file
 //! What surrounds the code in docs/primitives.md, which runs in its order, on one rank: what comes out is checked.
 
+#include "docs/page.hpp"
+
 #include <tersum/tersum.hpp>
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <span>
 #include <vector>
 
 using namespace tersum;
+using pages::check;
+using pages::error_of;
+using pages::waves;
 
 namespace {
-
-int faults = 0;
-
-void check(bool right, char const* what)
-{
-  if (!right) { std::printf("%s: no\n", what), ++faults; }
-}
-
-// |a - b|^2 / |b|^2
-double error_of(std::vector<float> const& a, std::vector<float> const& b)
-{
-  double error = 0, square = 0;
-  for (std::size_t i = 0; i < b.size(); ++i) {
-    double const off = static_cast<double>(a[i]) - static_cast<double>(b[i]);
-    error += off * off;
-    square += static_cast<double>(b[i]) * static_cast<double>(b[i]);
-  }
-  return error / square;
-}
-
-std::vector<float> waves(std::size_t count, float pitch)
-{
-  std::vector<float> made(count);
-  for (std::size_t i = 0; i < count; ++i) { made[i] = std::sin(pitch * static_cast<float>(i)); }
-  return made;
-}
 
 // code 3
 
@@ -127,5 +105,5 @@ int main()
   exchange(exec, gradient);
   std::vector<float> matrix = waves(30 * 40, .37f);
   others(exec, matrix);
-  return faults;
+  return pages::faults;
 }
