@@ -62,7 +62,7 @@ def main():
         sys.exit(compiled(asked.compiler, lines, "-fsyntax-only"))
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder) / "program"
-        failed = compiled(asked.compiler, lines, "-O1", "-pthread", "-o", program)
+        failed = compiled(asked.compiler, lines, "-O0", "-pthread", "-o", program)
         sys.exit(failed or subprocess.run([program]).returncode)
 
 
