@@ -83,9 +83,8 @@ void compare(mismatches& wrong)
       unsigned const first  = ctx.thread_rank() / share::lanes * share::chunks;
       float parts[share::chunks][share::rows];
       for (unsigned i = 0; i < share::chunks; ++i) {
-        unsigned const begin = member * share::row;
         detail::add_squares<false>(
-          ctx, args, (first + i) * Size + begin, Size, parts[i], first + i, begin);
+          ctx, args, (first + i) * Size + member * share::row, Size, parts[i]);
       }
       detail::add_lanes<share::lanes>(ctx, member, parts);
       for (unsigned i = member; i < share::chunks; i += share::lanes) {
