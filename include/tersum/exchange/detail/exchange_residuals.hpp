@@ -14,7 +14,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <type_traits>
 
 namespace tersum::inline v0::detail {
@@ -66,7 +65,7 @@ template <class Codec>
                 !weighs_kept<Codec> && !in_metric<Codec>) {
     return true;
   } else {
-    return ::fabsf(rest) < std::numeric_limits<float>::infinity();
+    return ::fabsf(rest) < INFINITY;
   }
 }
 
