@@ -269,6 +269,7 @@ void add_float_operations(operation_table& t)
   add<of_flushed<square_root_about>, float, float>(t, "sqrt.approx.ftz.f32");
   add<square_root_about, float, float>(t, "sqrt.approx.f32");
   add_comparison<[](float a, float b) { return a == a && b == b; }, float>(t, "num.ftz", "f32");
+  add_comparison<[](float a, float b) { return a != a || b != b; }, float>(t, "nan.ftz", "f32");
   add<reciprocal_about, float, float>(t, "rcp.approx.ftz.f32");
   add<root_reciprocal_about, float, float>(t, "rsqrt.approx.ftz.f32");
   for_integers([&]<class T>(named<T> type) { add_comparisons<T>(t, type.name); });
