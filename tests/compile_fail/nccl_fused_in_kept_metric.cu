@@ -7,6 +7,7 @@
 
 #if __has_include(<nccl_device.h>)
 
+#include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/presets.hpp>
 
 #include <functional>

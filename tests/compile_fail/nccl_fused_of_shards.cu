@@ -7,6 +7,7 @@
 
 #if __has_include(<nccl_device.h>)
 
+#include <tersum/exchange/reduce_scatter_mean.hpp>
 #include <tersum/presets.hpp>
 
 #include <functional>

@@ -146,7 +146,8 @@ TERSUM_BODY void receive_factor(Context const& ctx, exchange_args<Codec, Element
     ctx.store(args.factor[1] + at, Context::multiply(sum, share));
   }
   if (bad) {
-    args.poisoned[matrix] = 1;
+    // Threads of several warps and blocks may store the same at once, which only strong stores may do.
+    *static_cast<std::uint32_t volatile*>(args.poisoned + matrix) = 1;
     raise_flag(args);
   }
 }
