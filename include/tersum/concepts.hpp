@@ -70,7 +70,8 @@ struct any_policy {
   float least(any_group const& arithmetic, float largest) const;
 };
 
-template <bool Asked, class T> using asked = std::conditional_t<Asked, T, any_policy>;
+template <bool Asked, class T>
+using asked = std::conditional_t<Asked, T, any_policy>;
 
 //! Coordinates of a chunk of which a rotator is asked what it can do.
 template <class Rotator>

@@ -93,8 +93,9 @@ struct layout {
 //! Among several ranks each has to say which it is: all ranks as number 0 would exchange wrong means without a sign of it. So
 //! `plan::check` refuses a plan that is made of a size alone. It has all sizes that are the same on every rank.
 struct world {
-  int size = 1;   //!< Ranks, 1 to 65534.
-  int rank = -1;  //!< This one, 0 to size - 1. -1: not said, which suffices where there is one rank.
+  int size = 1;  //!< Ranks, 1 to 65534.
+  int rank =
+    -1;  //!< This one, 0 to size - 1. -1: not said, which suffices where there is one rank.
 };
 
 }  // namespace tersum::inline v0
