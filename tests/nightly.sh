@@ -4,7 +4,7 @@
 #
 # What tests/run.sh leaves out because it takes long: compare_codecs and the shared library with every preset, and their tests; the
 # shared library with every preset on the simulated device; golden digests of all presets by clang, and of more flags; fuzzers with all
-# codecs. An hour and a half on two cores.
+# codecs.
 #
 #   bash tests/nightly.sh [SECONDS]     (of each fuzzer; default 60)
 #
