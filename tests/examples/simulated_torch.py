@@ -212,6 +212,9 @@ def _future_of(plain):
             self._future, self._event, self._before = plain(), None, None
             self._devices = devices
 
+        def __class_getitem__(cls, _):  # the methods of torch.futures name their class so
+            return cls
+
         def set_result(self, result):
             if self._devices:
                 self._event = torch.cuda.current_stream().record_event()
