@@ -549,7 +549,7 @@ TEST_CASE("[server] a worker that asks for a step that is gone or far is told th
   now_of_test += 100ms;
   b.settle();
   std::vector<std::byte> memory;
-  for (std::uint64_t const asked : {1, 2}) {
+  for (std::uint64_t const asked : {1u, 2u}) {
     b.pull(1, asked);
     b.settle();
     REQUIRE(b.got(1, h, memory));

@@ -238,7 +238,7 @@ TEST_CASE("[server] a worker that stopped and one that was restarted take part i
 
 TEST_CASE("[server] with a tenth of all messages lost nobody is out for more than two steps")
 {
-  for (std::uint64_t const seed : {1, 2, 3}) {
+  for (std::uint64_t const seed : {1u, 2u, 3u}) {
     // Whether a message is lost depends on what it is and how often it was sent, not on when.
     std::map<std::tuple<int, int, message_kind, std::uint32_t, std::uint64_t>, std::uint64_t> sent;
     auto const fate = [&](int from, int to, std::span<std::byte const> message) {
