@@ -5,6 +5,7 @@
 # cmake -DCOMPILER=... -DSOURCE=... -DINCLUDES=... -DPRECOMPILED=... -P tersum_expect_failure.cmake
 
 file(STRINGS "${SOURCE}" lines REGEX "^// expected: ")
+file(STRINGS "${SOURCE}" first REGEX "^// expected first: ")  # in the first error or warning
 if(NOT lines)
   message(FATAL_ERROR "${SOURCE} has no line '// expected: <text>'")
 endif()
@@ -44,3 +45,10 @@ foreach(line IN LISTS lines)
     message(FATAL_ERROR "the compiler does not say '${expected}':\n${output}")
   endif()
 endforeach()
+
+string(REPLACE "// expected first: " "" first "${first}")
+string(REGEX MATCH "(error|warning):[^\n]*" said "${output}")
+string(FIND "${said}" "${first}" position)
+if(position EQUAL -1)
+  message(FATAL_ERROR "the compiler does not first say '${first}', but '${said}'")
+endif()

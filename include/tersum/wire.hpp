@@ -11,7 +11,20 @@
 #include <cstddef>
 #include <cstdint>
 
+// Members that only other kinds of rounds have are private, so that `requires { round.op; }` tells rounds apart, and a
+// collective that was written for another kind of round reads first which round it got.
+#define TERSUM_LACKS                                                                                          \
+  [[deprecated(                                                                                               \
+    "tersum: this kind of round lacks the member: docs/transports.md says what it must do")]] static detail:: \
+    this_kind_of_round_lacks_the_member
+
 namespace tersum::inline v0 {
+
+namespace detail {
+
+struct this_kind_of_round_lacks_the_member {};
+
+}  // namespace detail
 
 //! @brief A round that reduces: every rank holds `count` elements at `data`, and the caller's collective replaces them
 //! by the reduction over the ranks. An all-reduce in place.
@@ -35,6 +48,9 @@ struct wire {
   int ranks = 0;                  //!< Those of the plan's world; 0: of any.
 
   [[nodiscard]] constexpr std::size_t bytes() const noexcept { return count * sizeof(element); }
+
+ private:
+  TERSUM_LACKS sent, received;
 };
 
 //! @brief A round that gathers: rank r's part is the `count` elements from data + r count on. Before the collective a
@@ -48,6 +64,10 @@ struct gather_wire {
   int ranks         = 0;        //!< Those of the plan's world.
 
   [[nodiscard]] constexpr std::size_t bytes() const noexcept { return count * sizeof(element); }
+
+ private:
+  using op_type = detail::this_kind_of_round_lacks_the_member;
+  TERSUM_LACKS op, sent, received;
 };
 
 //! @brief A round that scatters: the ranks' parts lie one after the other in both arrays. A rank sends part r to rank
@@ -62,6 +82,10 @@ struct scatter_wire {
   int ranks           = 0;        //!< Those of the plan's world.
 
   [[nodiscard]] constexpr std::size_t bytes() const noexcept { return count * sizeof(element); }
+
+ private:
+  using op_type = detail::this_kind_of_round_lacks_the_member;
+  TERSUM_LACKS op, data;
 };
 
 //! @brief A round that scatters parts of unlike sizes: part r of what a rank sends is the size(r) elements from `sent` +
@@ -79,19 +103,17 @@ struct shards_wire_of {
   Parts parts;
 
   //! The first element of a part in `sent`. Between parts there may be elements that do not travel.
-  [[nodiscard]] constexpr std::size_t begin(int rank) const noexcept
-  {
-    return parts.part_word(rank);
-  }
+  [[nodiscard]] constexpr std::size_t begin(int r) const noexcept { return parts.part_word(r); }
   //! Elements of a part.
-  [[nodiscard]] constexpr std::size_t size(int rank) const noexcept
+  [[nodiscard]] constexpr std::size_t size(int r) const noexcept { return parts.part_words(r); }
+  [[nodiscard]] constexpr std::size_t bytes(int r) const noexcept
   {
-    return parts.part_words(rank);
+    return size(r) * sizeof(element);
   }
-  [[nodiscard]] constexpr std::size_t bytes(int rank) const noexcept
-  {
-    return size(rank) * sizeof(element);
-  }
+
+ private:
+  using op_type = detail::this_kind_of_round_lacks_the_member;
+  TERSUM_LACKS op, data;
 };
 
 //! @brief A round that reduces, and of which each rank gets its own part: the size(r) elements from `data` + begin(r) on, of all
@@ -111,19 +133,22 @@ struct summed_wire_of {
   Parts parts;
 
   //! The first element of a part in `data`; of rank `ranks` the number of all elements.
-  [[nodiscard]] constexpr std::size_t begin(int rank) const noexcept
+  [[nodiscard]] constexpr std::size_t begin(int r) const noexcept
   {
-    return parts.part_word(rank) * sizeof(std::uint32_t) / sizeof(element);
+    return parts.part_word(r) * sizeof(std::uint32_t) / sizeof(element);
   }
   //! Elements of a part.
-  [[nodiscard]] constexpr std::size_t size(int rank) const noexcept
+  [[nodiscard]] constexpr std::size_t size(int r) const noexcept
   {
-    return parts.part_words(rank) * sizeof(std::uint32_t) / sizeof(element);
+    return parts.part_words(r) * sizeof(std::uint32_t) / sizeof(element);
   }
-  [[nodiscard]] constexpr std::size_t bytes(int rank) const noexcept
+  [[nodiscard]] constexpr std::size_t bytes(int r) const noexcept
   {
-    return size(rank) * sizeof(element);
+    return size(r) * sizeof(element);
   }
+
+ private:
+  TERSUM_LACKS op, sent, received;
 };
 
 //! @brief A round that gathers parts of unlike sizes: rank r's part is the size(r) elements from data + begin(r) on. Before the
@@ -139,19 +164,17 @@ struct gather_wire_of {
   Parts parts;
 
   //! The first element of a part. Between parts there may be elements that do not travel.
-  [[nodiscard]] constexpr std::size_t begin(int rank) const noexcept
-  {
-    return parts.part_word(rank);
-  }
+  [[nodiscard]] constexpr std::size_t begin(int r) const noexcept { return parts.part_word(r); }
   //! Elements of a part.
-  [[nodiscard]] constexpr std::size_t size(int rank) const noexcept
+  [[nodiscard]] constexpr std::size_t size(int r) const noexcept { return parts.part_words(r); }
+  [[nodiscard]] constexpr std::size_t bytes(int r) const noexcept
   {
-    return parts.part_words(rank);
+    return size(r) * sizeof(element);
   }
-  [[nodiscard]] constexpr std::size_t bytes(int rank) const noexcept
-  {
-    return size(rank) * sizeof(element);
-  }
+
+ private:
+  using op_type = detail::this_kind_of_round_lacks_the_member;
+  TERSUM_LACKS op, sent, received;
 };
 
 //! @brief Some words of a rank's part under a two-shot codec; by default all.
@@ -198,3 +221,5 @@ template <reduce_op Op>
 }  // namespace detail
 
 }  // namespace tersum::inline v0
+
+#undef TERSUM_LACKS

@@ -13,13 +13,35 @@ namespace tersum::inline v0 {
 
 namespace detail {
 
+//! Whether a round is of a kind that reduces nothing.
+template <class Round, template <class...> class Kind>
+inline constexpr bool is_kind = false;
+template <template <class...> class Kind, class... T>
+inline constexpr bool is_kind<Kind<T...>, Kind> = true;
+
 //! Calls the caller's collective on a wire that has elements, and reads its answer.
 template <class Reduce, class Wire, class... More>
 [[nodiscard]] status reduce_round(Reduce& reduce, Wire const& round, More const&... more)
 {
+  constexpr bool taken = std::invocable<Reduce&, Wire, More...>;
   static_assert(
-    std::invocable<Reduce&, Wire, More...>,
-    "tersum: reduce must be callable with every wire of the codec: write it as [](auto wire) { ... }");
+    taken || !is_kind<Wire, gather_wire>,
+    "tersum: the collective takes no tersum::gather_wire, whose parts all ranks get: write it as [](auto const& round) { ... }");
+  static_assert(
+    taken || !is_kind<Wire, scatter_wire>,
+    "tersum: the collective takes no tersum::scatter_wire, whose parts the ranks exchange: write it as [](auto const& round) { ... }");
+  static_assert(
+    taken || !is_kind<Wire, shards_wire_of>,
+    "tersum: the collective takes no tersum::shards_wire_of, whose parts the ranks exchange: write it as [](auto const& round) { ... }");
+  static_assert(
+    taken || !is_kind<Wire, gather_wire_of>,
+    "tersum: the collective takes no tersum::gather_wire_of, whose parts all ranks get: write it as [](auto const& round) { ... }");
+  static_assert(
+    taken || !requires { round.sum; },
+    "tersum: the collective takes no tersum::summed_wire_of, of which each rank gets the sum of its part: write it as [](auto const& round) { ... }");
+  static_assert(
+    taken || !requires { round.op; },
+    "tersum: the collective takes no tersum::wire, of which all ranks get the reduction: write it as [](auto const& round) { ... }");
   using answer = std::invoke_result_t<Reduce&, Wire, More...>;
   if (round.count == 0) { return {}; }
   if constexpr (std::is_void_v<answer>) {
@@ -36,77 +58,26 @@ template <class Reduce, class Wire, class... More>
   }
 }
 
-//! The wire of a round.
+//! The wire of a round of a plan, in the memory of its workspace.
 //! @{
-template <class Codec>
-[[nodiscard]] auto wire_of(rounds::agree, plan<Codec> const& plan, std::span<std::byte> workspace)
+auto wire_of(rounds::agree, auto& plan, auto memory) { return agreed_wire(plan, memory); }
+auto wire_of(rounds::sum_bypass, auto& plan, auto memory) { return bypass_wire(plan, memory); }
+auto wire_of(rounds::reduce_payload, auto& plan, auto memory) { return payload_wire(plan, memory); }
+auto wire_of(rounds::scatter_parts, auto& plan, auto memory)
 {
-  return agreed_wire(plan, workspace);
+  return scattered_wire(plan, memory);
 }
-
-template <class Codec>
-[[nodiscard]] auto wire_of(rounds::sum_bypass,
-                           plan<Codec> const& plan,
-                           std::span<std::byte> workspace)
+auto wire_of(rounds::scatter_shards, auto& plan, auto memory) { return shards_wire(plan, memory); }
+auto wire_of(rounds::sum_shards, auto& plan, auto memory) { return summed_wire(plan, memory); }
+auto wire_of(rounds::publish_bypass, auto& plan, auto memory)
 {
-  return bypass_wire(plan, workspace);
+  return published_bypass_wire(plan, memory);
 }
-
-template <class Codec>
-[[nodiscard]] auto wire_of(rounds::reduce_payload,
-                           plan<Codec> const& plan,
-                           std::span<std::byte> workspace)
+auto wire_of(rounds::publish_parts, auto& plan, auto memory)
 {
-  return payload_wire(plan, workspace);
+  return published_wire(plan, memory);
 }
-
-template <class Codec>
-[[nodiscard]] auto wire_of(rounds::scatter_parts,
-                           plan<Codec> const& plan,
-                           std::span<std::byte> workspace)
-{
-  return scattered_wire(plan, workspace);
-}
-
-template <class Codec>
-[[nodiscard]] auto wire_of(rounds::scatter_shards,
-                           plan<Codec> const& plan,
-                           std::span<std::byte> workspace)
-{
-  return shards_wire(plan, workspace);
-}
-
-template <class Codec>
-[[nodiscard]] auto wire_of(rounds::sum_shards,
-                           plan<Codec> const& plan,
-                           std::span<std::byte> workspace)
-{
-  return summed_wire(plan, workspace);
-}
-
-template <class Codec>
-[[nodiscard]] auto wire_of(rounds::publish_bypass,
-                           plan<Codec> const& plan,
-                           std::span<std::byte> workspace)
-{
-  return published_bypass_wire(plan, workspace);
-}
-
-template <class Codec>
-[[nodiscard]] auto wire_of(rounds::publish_parts,
-                           plan<Codec> const& plan,
-                           std::span<std::byte> workspace)
-{
-  return published_wire(plan, workspace);
-}
-
-template <class Codec>
-[[nodiscard]] auto wire_of(rounds::gather_parts,
-                           plan<Codec> const& plan,
-                           std::span<std::byte> workspace)
-{
-  return gathered_wire(plan, workspace);
-}
+auto wire_of(rounds::gather_parts, auto& plan, auto memory) { return gathered_wire(plan, memory); }
 //! @}
 
 //! @brief Between the rounds of a two-shot codec: recompresses a range of words, for collectives that move pieces.
