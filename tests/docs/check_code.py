@@ -6,7 +6,7 @@
     check_code.py --page PAGE.md --around PAGE.cpp -- COMPILER ARGUMENT...
 
 In PAGE.cpp the line "// code N" stands for the page's block number N, from 1; "// code N: TEXT" for
-the paragraph of that block that begins with TEXT. What the blocks include comes first, with
+the paragraph of that block that begins with TEXT, and the line "// link: LIBRARY" for one to link. What the blocks include comes first, with
 tersum.hpp in the place of tersum.cuh. Every block must be used.
 """
 
@@ -24,7 +24,7 @@ def paragraph(block, text):
 
 
 def compiled(compiler, lines, *more):
-    libraries = [argument for argument in compiler if argument.endswith((".so", ".a"))]
+    libraries = [argument for argument in compiler if argument.endswith((".so", ".a")) or argument.startswith("-l")]
     rest = [argument for argument in compiler if argument not in libraries]
     after = ["-x", "none", *libraries] if "-fsyntax-only" not in more else []
     return subprocess.run([*rest, *more, "-x", "c++", "-", *after], input="\n".join(lines), text=True).returncode
@@ -43,7 +43,9 @@ def main():
     blocks = [re.sub(r"^#include.*\n", "", block, flags=re.M) for block in blocks]
     used = set()
     lines = includes[:]
-    for line in asked.around.read_text().splitlines():
+    around = asked.around.read_text()
+    asked.compiler += re.findall(r"^// link: (.*)", around, re.M)
+    for line in around.splitlines():
         mark = re.fullmatch(r"\s*// code (\d+)(?:: (.*))?", line)
         if mark is None:
             lines.append(line)
