@@ -179,9 +179,9 @@ TERSUM_C_API int tersum_open(tersum_options const* options, tersum_codec** codec
 TERSUM_C_API void tersum_close(tersum_codec* codec);
 TERSUM_C_API size_t tersum_state_bytes(tersum_codec const* codec);
 TERSUM_C_API size_t tersum_workspace_bytes(tersum_codec const* codec);
-/** What one rank gives to its collectives, all rounds together, per coordinate. */
+/** What one rank gives to its collectives, all rounds together, per coordinate: 32 at most, where the bucket travels as floats. */
 TERSUM_C_API double tersum_bits_per_coordinate(tersum_codec const* codec);
-/** Whether the budget pays for anything. If not, the mean is zeros: open another preset. */
+/** Whether the budget pays for anything. If not, the bucket travels as floats. */
 TERSUM_C_API int tersum_travels(tersum_codec const* codec);
 /** The same on all ranks if they opened the same codec and use the same seed. */
 TERSUM_C_API uint64_t tersum_fingerprint(tersum_codec const* codec, uint64_t seed);

@@ -52,7 +52,7 @@ struct tensor_list : std::span<tensor const> {
 //! than `bypass_below` coordinates are not compressed: they are summed in float32, in the same exchange.
 struct layout {
   std::uint64_t coordinates  = 0;   //!< Length of the gradient.
-  tensor_list tensors        = {};  //!< Empty: one vector, compressed as a whole.
+  tensor_list tensors        = {};  //!< Empty: one tensor, which is no vector.
   std::uint64_t bypass_below = 0;   //!< Tensors of fewer coordinates bypass the codec.
   bool bypass_vectors        = true;
   //! Where a chunker's budget does not pay for a single chunk, all coordinates bypass the codec. If false they become zeros.

@@ -45,6 +45,8 @@ class plan_counts {
   [[nodiscard]] constexpr std::uint64_t chunks() const noexcept { return chunks_; }
   [[nodiscard]] constexpr std::uint64_t compressed() const noexcept { return compressed_; }
   [[nodiscard]] constexpr std::uint64_t bypassed() const noexcept { return bypassed_; }
+  [[nodiscard]] constexpr bool all_bypass() const noexcept { return compressed_ == 0; }
+  [[nodiscard]] constexpr bool travels() const noexcept { return true; }
   //! @}
 
   //! @brief What `state_header::layout` holds: `state_version` in its lowest byte, and above it a hash of the sections of the
@@ -78,8 +80,10 @@ class plan_counts {
 //! - `agreed_scalars()` and `agreed_bytes()`: norms or magnitudes that the ranks agree on before they encode; of paired
 //!   low-rank factors P.
 //! - `payload_bytes()`: the codes, or the converted values, that one rank gives to the collective.
-//! - `travels()`: of chunkers that choose, whether the budget pays for a chunk. `all_bypass()`: if it does not, whether all
-//!   coordinates therefore bypass the codec. Where `layout::bypass_unpaid` forbids that the mean is zeros.
+//! - `all_bypass()`: whether the bucket travels as floats: because the layout exempts all tensors; because a budget pays for no
+//!   chunk, so that `travels()` is false (where `layout::bypass_unpaid` forbids that the mean is zeros); because `wire_bytes()`
+//!   would be more. That is what one rank gives to the collectives, the same on all; of gathers it receives n - 1 times as much.
+//!   Factors are more only if `low_rank::least_saving` is 0, which asks for that.
 //! - `workspace_sections()` and `state_sections()`: what workspace and state are made of.
 //! - `for_each_record(visit)` calls visit(tensor_record const&) for the records of the layout's tensors in order, as
 //!   `initialize` writes them. Empty tensors have none.
@@ -101,6 +105,12 @@ class plan : public Codec::counts_type {
                  More const&... more)
     : counts(codec, gradient, detail::with_only_rank(ranks), more...)
   {
+    bool const unpaid = !this->travels() && gradient.bypass_unpaid;
+    bool const grows  = wire_bytes() > 4 * this->coordinates() && !is_low_rank<Codec>;
+    if (this->compressed_ > 0 && (unpaid || grows)) {
+      this->layout_.bypass_below  = ~std::uint64_t{0};
+      static_cast<counts&>(*this) = counts(codec, this->layout_, this->world_, more...);
+    }
     for (std::uint64_t const value : {this->coordinates(), this->chunks()}) {
       this->fingerprint_ = detail::mix(this->fingerprint_, value);
     }

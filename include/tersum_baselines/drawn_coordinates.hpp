@@ -115,7 +115,6 @@ class drawn_counts : public coordinate_counts<Codec> {
   {
     return chosen() * sizeof(element);
   }
-  [[nodiscard]] constexpr bool travels() const noexcept { return true; }
 
   [[nodiscard]] constexpr auto workspace_sections() const noexcept
   {

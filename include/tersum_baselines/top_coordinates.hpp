@@ -36,7 +36,7 @@ struct top_coordinates {
   static constexpr int level_count   = 1;
   static constexpr bool several_bits = false;
 
-  float bits = 2;  //!< Bits per coordinate that a rank sends: never exceeded.
+  float bits = 2;  //!< Bits per coordinate that a rank sends, up to 32: never exceeded.
 
   //! @brief What is compared: the magnitude.
   [[nodiscard]] TERSUM_HOST_DEVICE std::uint32_t score(std::uint32_t magnitude,
@@ -60,7 +60,7 @@ class pair_counts : public coordinate_counts<Codec> {
     std::uint64_t const d = gradient.coordinates;
     double const pairs    = static_cast<double>(codec.chunker.bits) * static_cast<double>(d) / 96;
     if (pairs >= 1) {
-      chosen_ = 2 * static_cast<std::uint64_t>(minimum(pairs, static_cast<double>(d / 2)));
+      chosen_ = 2 * static_cast<std::uint64_t>(minimum(pairs, static_cast<double>(d / 3)));
     }
   }
 

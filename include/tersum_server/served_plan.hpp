@@ -35,7 +35,7 @@ struct served_piece {
   std::uint32_t tensor;
   std::uint64_t begin;  //!< First coordinate within the tensor.
   std::uint64_t size;   //!< Coordinates.
-  bool compressed;
+  bool compressed;  //!< It travels as floats otherwise, as do pieces whose codes would be larger.
 };
 
 //! @brief What workers and the server agree on: made alike by all of them.

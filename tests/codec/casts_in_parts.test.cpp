@@ -74,9 +74,7 @@ void check_wire_and_mean(std::size_t d, int world)
         }
         auto const scale = std::bit_cast<float>(received[r * words + index]);
         // The power of two that brings the largest magnitude to 2^14 or above.
-        float const want = sizeof(T) == 4 ? 1.0f
-                           : most > 0     ? std::ldexp(1.0f, std::ilogb(most) - 14)
-                                          : 0.0f;
+        float const want = most > 0 ? std::ldexp(1.0f, std::ilogb(most) - 14) : 0.0f;
         wrong.expect(scale, want, most, i);
         T element;
         std::memcpy(&element,
@@ -87,7 +85,7 @@ void check_wire_and_mean(std::size_t d, int world)
         double const value = static_cast<double>(in[r][i]);
         // Half of a unit, which below 2^-28 of the largest magnitude does not fall any more.
         double const least = std::ldexp(static_cast<double>(most), -28);
-        double const off   = sizeof(T) == 4 ? 0 : half_a_unit<T> * std::max(std::abs(value), least);
+        double const off   = half_a_unit<T> * std::max(std::abs(value), least);
         wrong.expect(std::abs(sent - value) <= off, true, sent, value, i);
         mean += sent / world;
         room += std::abs(sent) * 0x1p-23;
@@ -114,9 +112,8 @@ double error_of(Codec const& codec, int world)
 TEST_CASE(
   "[casts in parts] elements lie in the order of the gradient, in units of a power of two, and are added in float")
 {
-  for (std::size_t const d : {0u, 1u, 255u, 256u, 257u, 2503u}) { check_wire_and_mean<half>(d, 3); }
+  for (std::size_t const d : {0u, 767u, 768u, 769u, 2503u}) { check_wire_and_mean<half>(d, 3); }
   check_wire_and_mean<bfloat16>(2503, 4);
-  check_wire_and_mean<float>(2503, 3);
 }
 
 TEST_CASE("[casts in parts] the error is that of rounding to elements")

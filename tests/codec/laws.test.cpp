@@ -175,53 +175,6 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("[codec] tensors that bypass are summed in float, exactly, without residual")
-{
-  tensor const bucket[] = {{"a.weight", 30, 50, 0},
-                           {"a.bias", 50, 1, 1500},
-                           {"tiny", 3, 3, 1550},
-                           {"b.weight", 40, 60, 1559}};
-  layout const shape{.coordinates = 3959, .tensors = bucket, .bypass_below = 20};
-  auto const in = tests::normal_gradients(3, 3959, 31, .01f);
-  run_of<decltype(presets::rotated_sat4_ef)> run{presets::rotated_sat4_ef, shape, 3, 3};
-  CHECK(run.plan().bypassed() == 59);
-  CHECK(run.plan().chunks() == 2 + 3);
-  for (int step = 0; step < 2; ++step) {
-    auto const& out = run.exchange(in, reduction_order::direct);
-    for (std::size_t i = 1500; i < 1559; ++i) {
-      CHECK(out[1][i] == ((in[0][i] + in[1][i]) + in[2][i]) * (1.0f / 3.0f));
-      CHECK(run.residual(2)[i] == 0.0f);
-    }
-  }
-}
-
-TEST_CASE("[codec] plans count every byte, as constants if wanted")
-{
-  constexpr auto plan = presets::rotated_sat4.plan(layout{10000}, {.size = 4, .rank = 1});
-  static_assert(plan.chunks() == 10);
-  static_assert(plan.agreed_bytes() == 40);
-  static_assert(plan.payload_bytes() == 10 * 512);
-  static_assert(plan.wire_bytes() == 5160);
-  CHECK(plan.bits_per_coordinate() == doctest::Approx(8 * 5160 / 10000.0));
-  CHECK(presets::fp16.plan(layout{7}, {}).wire_bytes() == 14);
-  CHECK(presets::fp32.plan(layout{0}, {}).wire_bytes() == 0);
-  CHECK(presets::fp32.plan(layout{0}, {}).workspace_bytes() == 0);
-  // Full rotation pads one chunk, not to a power of two.
-  CHECK(presets::thc_wide4.plan(layout{391008}, {}).payload_bytes() == 382 * 1024);
-  auto const check = [](auto const& codec) {
-    for (std::uint64_t const d : {0u, 1u, 1023u, 1024u, 1025u, 100003u}) {
-      auto const p = codec.plan(layout{d}, {.size = 4, .rank = 0});
-      CHECK(p.workspace_bytes() <= p.wire_bytes() + 16 * p.chunks());
-    }
-  };
-  check(presets::fp16);
-  check(presets::rotated_sat2);
-  check(presets::rotated_sat4_ef);
-  check(presets::rotated_sat8);
-  check(presets::thc_sat4);
-  check(presets::thc_wide4_partial);
-}
-
 TEST_CASE("[codec] all_reduce_mean calls once a round, in order, and hands on what goes wrong")
 {
   auto const plan = presets::rotated_sat4.plan(layout{3000}, {});

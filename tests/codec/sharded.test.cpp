@@ -123,7 +123,7 @@ TEST_CASE("[sharded] codes, scales and shards of the mean are those of the formu
   check_against_formulas(shards<4>{}, 2500, 4);
   check_against_formulas(shards<8>{}, 1000, 5);
   check_against_formulas(shards<2, 1024>{}, 4096, 4);
-  for (std::size_t const d : {0u, 1u, 255u, 256u, 257u, 1009u}) {
+  for (std::size_t const d : {0u, 255u, 256u, 257u, 1009u}) {
     check_against_formulas(shards<3>{}, d, 2);
   }
   // A boundary in a chunk, several in one chunk, empty shards, all of it for one rank.
@@ -374,9 +374,9 @@ TEST_CASE("[sharded] the plan says what travels and what memory it takes")
   auto const whole = presets::sharded_4.plan(layout{40960}, {.size = 4, .rank = 3}, of_one);
   CHECK(whole.payload_bytes() == 40 * 516);
   CHECK(whole.owned_chunks() == 0);
-  // A thousand ranks share a chunk: each gets it.
-  auto const crowd = presets::sharded_4.plan(layout{1000}, {.size = 1000, .rank = 0});
-  CHECK(crowd.payload_bytes() == 1000 * (512 + 16));
+  // Each of a thousand ranks gets a chunk that it shares with the one before or after it.
+  auto const crowd = presets::sharded_4.plan(layout{1025000}, {.size = 1000, .rank = 0});
+  CHECK(crowd.payload_bytes() == 1000 * (2 * 512 + 16));
   // Whatever the boundaries, parts lie one after the other, at multiples of 16 bytes.
   std::mt19937 random(5);
   for (int round = 0; round < 50; ++round) {

@@ -158,7 +158,7 @@ TEST_CASE("[summed shards] a shard has the bits of an all-reduce of tensors that
     }
     return cuts;
   };
-  for (std::size_t const d : {0u, 1u, 255u, 256u, 257u, 1009u, 5000u}) {
+  for (std::size_t const d : {0u, 255u, 256u, 257u, 1009u, 5000u}) {
     for (int const world : {1, 2, 5}) { equals_all_reduce(tracked{}, d, at(d, world)); }
   }
   boundaries const uneven{0, 0, 10, 300, 300, 301, 1000};
@@ -204,7 +204,7 @@ TEST_CASE("[summed shards] slices of the shards, each an exchange of its own, ma
                                     no_rotation,
                                     absmax_range<no_headroom>,
                                     nearest_quantizer<4>,
-                                    widening_sum<4, 16>>;
+                                    widening_sum<4, 8>>;
   layout const bucket = tests::odd_bucket().gradient();
   auto const d        = static_cast<std::size_t>(bucket.coordinates);
   boundaries const cuts{0, 1025, 1025, d};

@@ -93,7 +93,7 @@ void compare_sizes(Codec const& codec)
   };
   for (auto const [coordinates, world, misaligned] : {shape{0, 2, false},
                                                       shape{1, 3, false},
-                                                      shape{size - 1, 4, false},
+                                                      shape{size - 1, 2, false},
                                                       shape{size, 1, false},
                                                       shape{size + 1, 2, true},
                                                       shape{several_chunks<Codec>(), 2, false},

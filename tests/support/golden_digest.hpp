@@ -50,6 +50,7 @@ class golden_presets {
   {
     if constexpr (few_elements) {
       describe_all(std::string{name} + " float", digested<Codec, float>{codec}, rows);
+      check_floats<float>(cpu_executor{}, codec);
     } else {
       describe_fully(name, codec, rows);
     }
@@ -61,6 +62,8 @@ class golden_presets {
   {
     describe_all(std::string{name} + " float", digested<Codec, float>{codec}, rows);
     describe_all(std::string{name} + " bfloat16", digested<Codec, bfloat16>{codec}, rows);
+    check_floats<float>(cpu_executor{}, codec);
+    check_floats<bfloat16>(cpu_executor{}, codec);
     if constexpr (feeds_back<Codec> && !ending_in_shards<Codec> && !publishing<Codec>) {
       CAPTURE(name);
       check_draining<float>(codec, 1e5f, 1.9e5f);
@@ -73,6 +76,7 @@ class golden_presets {
   void describe_kind(std::string_view words, Codec const& codec)
   {
     describe_all(std::string{words} + " float", digested<Codec, float>{codec}, 129);
+    check_floats<float>(cpu_executor{}, codec);
   }
 
   //! Compares what was described with the files, or writes the files.

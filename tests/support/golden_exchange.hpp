@@ -356,7 +356,13 @@ class digested final : public digested_codec<Executor> {
         if (step > 0 && (exec.threads == 1 || !asks_in_regions)) { result.allocations += asked; }
       }
       Memory::read(std::as_bytes(ending_in_shards<Codec> ? part : all),
-                   [&](std::span<std::byte const> bytes) { result.means.add(bytes); });
+                   [&](std::span<std::byte const> bytes) {
+                     result.means.add(bytes);
+                     if (ranks.size == 2 && plan.all_bypass()) {
+                       auto const mean = float_mean(plan, in, step);
+                       CHECK(std::ranges::equal(bytes, std::as_bytes(std::span{mean})));
+                     }
+                   });
     }
     result.sent       = collective.sent();
     byte_string bytes = kept.read(0, state.size());
@@ -370,6 +376,24 @@ class digested final : public digested_codec<Executor> {
   }
 
  private:
+  //! What a rank of two ends with if all coordinates travel as floats.
+  [[nodiscard]] static std::vector<Element> float_mean(tersum::plan<Codec> const& plan,
+                                                       std::vector<Element> mean,
+                                                       int step)
+  {
+    if constexpr (publishing<Codec>) { return mean; }
+    auto const other = integer_gradient<Element>(mean.size(), 1 - plan.ranks().rank, step);
+    for (std::size_t i = 0; i < mean.size(); ++i) {
+      mean[i] = from_float<Element>((to_float(mean[i]) + to_float(other[i])) / 2);
+    }
+    if constexpr (ending_in_shards<Codec>) {
+      auto const begin =
+        mean.begin() + static_cast<std::ptrdiff_t>(plan.shard_begin(plan.ranks().rank));
+      return {begin, begin + static_cast<std::ptrdiff_t>(plan.shard_size())};
+    }
+    return mean;
+  }
+
   Codec codec_;
 };
 
@@ -426,6 +450,26 @@ template <class Executor>
   return {exchanges.str(), kept.str()};
 }
 
+//! @brief Checks that no plan has more bytes than floats, and that a vector which codes would make larger arrives as the float mean.
+template <class Element, class Memory = host_memory, class Executor, class Codec>
+void check_floats(Executor const& exec, Codec const& codec)
+{
+  static constexpr tensor matrices[] = {{.rows = 9, .columns = 100},
+                                        {.rows = 2, .columns = 50, .offset = 900}};
+  for (int const ranks : {2, 64, 1024}) {
+    for (std::uint64_t const d : {1u, 100u, 1000u, 4096u, 100000u}) {
+      CHECK(codec.plan(layout{d}, {.size = ranks, .rank = 1}).wire_bytes() <= 4 * d);
+    }
+    auto const plan = codec.plan(layout{1000, matrices}, {.size = ranks, .rank = 1});
+    CHECK((plan.wire_bytes() <= 4000 || is_low_rank<Codec>));
+  }
+  layout const few{50};
+  CHECK(codec.plan(few, {.size = 2, .rank = 1}).all_bypass() !=
+        ((casts<Codec> && !selects<Codec>) || gathering<Codec>));
+  static_cast<void>(digest_exchanges<Executor>(
+    digested<Codec, Element, Executor, Memory>{codec}, few, 2, exec, std::byte{0x3c}));
+}
+
 //! The lines of a golden file: what is before the colon of each, and what is behind it.
 [[nodiscard]] inline std::map<std::string, std::string> golden_lines(
   std::filesystem::path const& path)
@@ -476,6 +520,7 @@ void check_golden(Executor const& exec, std::string const& name, Codec const& co
   auto const got = digest_exchanges<Executor>(
     exchanged, takes_tensors ? gradient.tensors() : gradient.vector(), 2, exec, std::byte{0x3c});
   REQUIRE(got.exchanges != "refused");
+  check_floats<Element, Memory>(exec, codec);
   auto const held = lines.find(line);
   CHECK(got.exchanges == (held == lines.end() ? "not in a golden file" : held->second));
 }

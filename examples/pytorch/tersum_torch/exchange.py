@@ -88,7 +88,7 @@ class Exchange:
 
     @property
     def bits_per_coordinate(self):
-        """What this rank gives to its collectives."""
+        """What this rank gives to its collectives: 32 at most, where the values travel as floats."""
         return lib.tersum_bits_per_coordinate(self._codec)
 
     @property
@@ -99,7 +99,7 @@ class Exchange:
 
     @property
     def travels(self):
-        """Whether the budget pays for anything; if not, the mean would be zeros."""
+        """Whether the budget pays for anything; if not, the values travel as floats."""
         return bool(lib.tersum_travels(self._codec))
 
     def agree(self):

@@ -33,12 +33,14 @@ class chunk_counts : public plan_counts<Codec> {
   constexpr chunk_counts(Codec const& codec, layout const& gradient, world const& ranks)
     : plan_counts<Codec>(codec, gradient, ranks)
   {
-    count_records();
-    if constexpr (selects<Codec>) {
-      allot();
-      all_bypass_ = capacity_ == 0 && this->compressed_ > 0 && gradient.bypass_unpaid;
-      if (all_bypass_) { count_records(); }
-    }
+    for_each_record([this](tensor_record const& record) {
+      ++this->tensors_;
+      this->chunks_ += record.chunks;
+      (record.chunks == 0 ? this->bypassed_ : this->compressed_) += record.size;
+      this->fingerprint_ = add_record(this->fingerprint_, record);
+      weighted_          = weighted_ || record.weight != 1;
+    });
+    if constexpr (selects<Codec>) { allot(); }
     this->fingerprint_ = mix(this->fingerprint_, Codec::chunk_size);
   }
 
@@ -88,10 +90,9 @@ class chunk_counts : public plan_counts<Codec> {
   }
 
   [[nodiscard]] constexpr bool travels() const noexcept { return !selects<Codec> || capacity_ > 0; }
-  [[nodiscard]] constexpr bool all_bypass() const noexcept { return all_bypass_; }
   [[nodiscard]] constexpr std::uint64_t agreed_scalars() const noexcept
   {
-    return travels() ? self().measured_scalars() : 0;
+    return travels() && this->chunks() > 0 ? self().measured_scalars() : 0;
   }
   //! Rounded up to whole elements of their reduction.
   [[nodiscard]] constexpr std::uint64_t agreed_bytes() const noexcept
@@ -136,7 +137,8 @@ class chunk_counts : public plan_counts<Codec> {
       }
     };
     if (this->layout_.tensors.empty()) {
-      visit_tensor({{}, this->layout_.coordinates}, all_bypass_);
+      visit_tensor({{}, this->layout_.coordinates},
+                   this->layout_.bucket() < this->layout_.bypass_below);
     }
     std::uint64_t const first = this->layout_.first;
     std::uint64_t const last  = first + this->layout_.coordinates;
@@ -148,7 +150,7 @@ class chunk_counts : public plan_counts<Codec> {
       piece.rows    = end - begin;
       piece.columns = 1;
       piece.offset  = begin - first;
-      visit_tensor(piece, all_bypass_ || this->layout_.bypasses(t));
+      visit_tensor(piece, this->layout_.bypasses(t));
     }
   }
 
@@ -248,18 +250,6 @@ class chunk_counts : public plan_counts<Codec> {
   }
 
  private:
-  constexpr void count_records()
-  {
-    this->tensors_ = this->chunks_ = this->compressed_ = this->bypassed_ = this->fingerprint_ = 0;
-    for_each_record([this](tensor_record const& record) {
-      ++this->tensors_;
-      this->chunks_ += record.chunks;
-      (record.chunks == 0 ? this->bypassed_ : this->compressed_) += record.size;
-      this->fingerprint_ = add_record(this->fingerprint_, record);
-      weighted_          = weighted_ || record.weight != 1;
-    });
-  }
-
   [[nodiscard]] constexpr auto const& self() const noexcept
   {
     return static_cast<typename Codec::counts_type const&>(*this);
@@ -299,7 +289,6 @@ class chunk_counts : public plan_counts<Codec> {
 
   std::uint32_t capacity_ = 0;
   bool weighted_          = false;  // tensors have weights other than 1
-  bool all_bypass_        = false;  // because the budget pays for no chunk
 };
 
 }  // namespace tersum::inline v0::detail

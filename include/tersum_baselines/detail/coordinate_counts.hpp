@@ -30,7 +30,6 @@ class coordinate_counts : public plan_counts<Codec> {
 
   [[nodiscard]] constexpr std::uint64_t agreed_scalars() const noexcept { return 0; }
   [[nodiscard]] constexpr std::uint64_t agreed_bytes() const noexcept { return 0; }
-  [[nodiscard]] constexpr bool all_bypass() const noexcept { return false; }
 
   [[nodiscard]] constexpr auto state_sections() const noexcept
   {

@@ -24,8 +24,10 @@ served_plan<Up, Down>::served_plan(Up const& up,
       std::uint64_t const size = tensors_[tensor];
       for (std::uint64_t begin = 0; begin < size;) {
         std::uint64_t const of_piece = std::min(options.most_coordinates, size - begin);
-        pieces_.push_back(
-          {static_cast<std::uint32_t>(tensor), begin, of_piece, size >= options.compress_from});
+        layout const one{of_piece};
+        bool const compressed = size >= options.compress_from && !up.plan(one, {}).all_bypass() &&
+                                !down.plan(one, {}).all_bypass();
+        pieces_.push_back({static_cast<std::uint32_t>(tensor), begin, of_piece, compressed});
         begin += of_piece;
       }
     }
@@ -83,15 +85,13 @@ status served_plan<Up, Down>::check_plans() const
 template <publishing Up, publishing Down>
 std::size_t served_plan<Up, Down>::push_bytes(std::size_t piece) const
 {
-  if (!pieces_[piece].compressed) { return pieces_[piece].size * sizeof(float); }
-  return up(piece).payload_bytes();
+  return pieces_[piece].compressed ? up(piece).payload_bytes() : 4 * pieces_[piece].size;
 }
 
 template <publishing Up, publishing Down>
 std::size_t served_plan<Up, Down>::answer_bytes(std::size_t piece) const
 {
-  if (!pieces_[piece].compressed) { return pieces_[piece].size * sizeof(float); }
-  return down(piece).payload_bytes();
+  return pieces_[piece].compressed ? down(piece).payload_bytes() : 4 * pieces_[piece].size;
 }
 
 template <publishing Up, publishing Down>

@@ -177,7 +177,7 @@ namespace tersum::inline v0::detail {
 
 [[nodiscard]] status run_stage(stage::finish, launching auto& launches)
 {
-  if (adds_up_at_end<codec_of<decltype(launches)>> && launches.plan().tensors() > 0) {
+  if (adds_up_at_end<codec_of<decltype(launches)>>) {
     launches.tensors(finish_kernel{});
   } else {
     launches(finish_kernel{}, 1);

@@ -142,11 +142,14 @@ class launch_list {
     if (edges) { launch(decode_kernel<true>{{whole.parts.first}}); }
   }
 
-  //! Launches a kernel that adds up over the chunks of tensors.
+  //! Launches a kernel that adds up over the chunks of tensors. Without chunks one block adds up nothing.
   template <class Kernel>
   void tensors(Kernel const& kernel)
   {
-    if (plan_.tensors() > 0) { (*this)(kernel, tensor_blocks(plan_.tensors(), plan_.chunks())); }
+    auto args = args_;
+    if (plan_.chunks() == 0) { args.tensors = 0; }
+    std::uint64_t const blocks = tensor_blocks(args.tensors, plan_.chunks());
+    if (result_.ok()) { result_ = executor_.run(kernel, maximum(blocks, std::uint64_t{1}), args); }
   }
 
   //! Launches a kernel over all chunks, regular or not.

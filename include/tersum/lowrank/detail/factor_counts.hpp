@@ -118,9 +118,6 @@ class factor_counts : public plan_counts<Codec> {
   {
     return factor_elements(1) * sizeof(wire);
   }
-  //! Factors have no budget.
-  [[nodiscard]] constexpr bool travels() const noexcept { return true; }
-  [[nodiscard]] constexpr bool all_bypass() const noexcept { return false; }
 
   //! @brief Factors in float32 lie on the wire, unless the wire has another element or has only one of them.
   [[nodiscard]] constexpr auto workspace_sections() const noexcept

@@ -67,7 +67,7 @@ void finish_step(int threads, exchange_args<Codec, Element> const& args)
   if constexpr (has_steps<Codec>) {
     using scalar               = typename Codec::norm_scalar;
     scalar const* const agreed = static_cast<scalar const*>(args.agreed);
-    parallel_for(threads, args.tensors, [&](std::uint64_t tensor) {
+    parallel_for(threads, args.chunks > 0 ? args.tensors : 0, [&](std::uint64_t tensor) {
       tensor_record& record = args.records[tensor];
       if constexpr (saturates<Codec>) {
         std::uint64_t saturated = 0;
