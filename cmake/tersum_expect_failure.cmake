@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
 # SPDX-License-Identifier: Apache-2.0
 
-# A test that passes when a source does not compile, for the reason that it names.
+# A test that passes when a source does not compile, for the reasons that it names: the compiler says them in their order.
 # cmake -DCOMPILER=... -DSOURCE=... -DINCLUDES=... -DPRECOMPILED=... -P tersum_expect_failure.cmake
 
-file(STRINGS "${SOURCE}" lines REGEX "^// expected: ")
+file(STRINGS "${SOURCE}" lines REGEX "^ *// expected: ")
 file(STRINGS "${SOURCE}" first REGEX "^// expected first: ")  # in the first error or warning
 if(NOT lines)
   message(FATAL_ERROR "${SOURCE} has no line '// expected: <text>'")
@@ -18,6 +18,8 @@ list(TRANSFORM options REPLACE "^// option: " "")
 set(only -fsyntax-only)
 if(SOURCE MATCHES "\\.cu$")
   set(only -arch=sm_80 -ptx -o /dev/null)
+elseif(COMPILER MATCHES "clang")
+  list(APPEND only -ferror-limit=0)
 endif()
 
 # Headers that are precompiled are so without other options, and before the source defines a macro.
@@ -38,12 +40,16 @@ if(status EQUAL 0)
   message(FATAL_ERROR "${SOURCE} compiles, and must not")
 endif()
 
+set(rest "${output}")
 foreach(line IN LISTS lines)
-  string(REPLACE "// expected: " "" expected "${line}")
-  string(FIND "${output}" "${expected}" position)
+  string(REGEX REPLACE "^ *// expected: " "" expected "${line}")
+  string(FIND "${rest}" "${expected}" position)
   if(position EQUAL -1)
-    message(FATAL_ERROR "the compiler does not say '${expected}':\n${output}")
+    message(FATAL_ERROR "the compiler does not say '${expected}' after the others:\n${output}")
   endif()
+  string(LENGTH "${expected}" length)
+  math(EXPR position "${position} + ${length}")
+  string(SUBSTRING "${rest}" ${position} -1 rest)
 endforeach()
 
 string(REPLACE "// expected first: " "" first "${first}")

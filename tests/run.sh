@@ -70,7 +70,7 @@ nvidia-smi -L >/dev/null 2>&1 || less+=(-DCMAKE_CUDA_ARCHITECTURES=90-virtual -D
 # Clang compiles emulated tests in half of the time that g++ takes. Where both are asked for, g++ compiles some of them only.
 left_to_clang=()
 if [[ " ${presets[*]} " =~ " cpu " && " ${presets[*]} " =~ " cpu-clang " ]]; then
-  left_to_clang=('-DTERSUM_TEST_SKIP=^(block|chunk|conformance|device|examples|execute|feedback|golden|lowrank)\..*\.emulated$')
+  left_to_clang=('-DTERSUM_TEST_SKIP=^((block|chunk|conformance|device|examples|execute|feedback|golden|lowrank)\.|baselines\.golden).*\.emulated$')
 fi
 mkdir -p build
 for preset in "${presets[@]}"; do

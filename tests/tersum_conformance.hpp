@@ -7,11 +7,11 @@
 //!
 //!     TEST_CASE("my quantizer is one") { tersum::tests::check_quantizer_laws<my_quantizer>(); }
 //!
-//! What a law says stands at its function, in the headers below.
+//! What a law says stands at its function, in the headers below. Those of block quantizers, which tersum::baselines has, are in
+//! "baselines/group_quantizer_conformance.hpp".
 
 #pragma once
 
-#include "baselines/group_quantizer_conformance.hpp"
 #include "conformance/chunker_conformance.hpp"
 #include "conformance/codebook_conformance.hpp"
 #include "conformance/dither_conformance.hpp"

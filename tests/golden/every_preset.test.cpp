@@ -76,9 +76,11 @@ TEST_CASE("[golden] every preset has its states in a golden file")
 TEST_CASE("[golden] kernel bodies of every preset are held to the golden files")
 {
   std::string emulated;
-  for (auto const& entry : std::filesystem::directory_iterator("tests/golden")) {
-    if (entry.path().string().ends_with(".emulated.test.cpp")) {
-      emulated += text_of(entry.path());
+  for (char const* const folder : {"tests/golden", "tests/baselines"}) {
+    for (auto const& entry : std::filesystem::directory_iterator(folder)) {
+      if (entry.path().string().ends_with(".emulated.test.cpp")) {
+        emulated += text_of(entry.path());
+      }
     }
   }
   for (std::string const& name : preset_names()) {

@@ -5,7 +5,7 @@
 //! The functions of NCCL that interop/nccl_symmetric.cuh and nccl_fused.cuh use, for ranks of one simulated device: windows are mappings of
 //! their memory, and the device's part of NCCL is NCCL's own, which the kernels include.
 
-#include "communicator.hpp"
+#include "interop/simulated/communicator.hpp"
 #include "support/simulator/memory.hpp"
 
 #include <cuda_runtime_api.h>
