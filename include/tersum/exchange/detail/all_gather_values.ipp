@@ -102,7 +102,7 @@ status all_gather_values(Executor const& exec,
   if (status const s = exec.check(); !s.ok()) { return s; }
   return walk(typename Codec::stages{}, [&]<class Entry>(Entry entry) -> status {
     if constexpr (is_round<Entry>) {
-      return detail::reduce_round(gather, detail::wire_of(entry, plan, workspace));
+      return detail::reduce_round(gather, detail::wire_in(entry, plan, workspace));
     } else {
       return detail::perform_published(exec, entry, plan, own, all, state, workspace);
     }

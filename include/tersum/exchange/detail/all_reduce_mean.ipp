@@ -60,24 +60,24 @@ template <class Reduce, class Wire, class... More>
 
 //! The wire of a round of a plan, in the memory of its workspace.
 //! @{
-auto wire_of(rounds::agree, auto& plan, auto memory) { return agreed_wire(plan, memory); }
-auto wire_of(rounds::sum_bypass, auto& plan, auto memory) { return bypass_wire(plan, memory); }
-auto wire_of(rounds::reduce_payload, auto& plan, auto memory) { return payload_wire(plan, memory); }
-auto wire_of(rounds::scatter_parts, auto& plan, auto memory)
+auto wire_in(rounds::agree, auto& plan, auto memory) { return agreed_wire(plan, memory); }
+auto wire_in(rounds::sum_bypass, auto& plan, auto memory) { return bypass_wire(plan, memory); }
+auto wire_in(rounds::reduce_payload, auto& plan, auto memory) { return payload_wire(plan, memory); }
+auto wire_in(rounds::scatter_parts, auto& plan, auto memory)
 {
   return scattered_wire(plan, memory);
 }
-auto wire_of(rounds::scatter_shards, auto& plan, auto memory) { return shards_wire(plan, memory); }
-auto wire_of(rounds::sum_shards, auto& plan, auto memory) { return summed_wire(plan, memory); }
-auto wire_of(rounds::publish_bypass, auto& plan, auto memory)
+auto wire_in(rounds::scatter_shards, auto& plan, auto memory) { return shards_wire(plan, memory); }
+auto wire_in(rounds::sum_shards, auto& plan, auto memory) { return summed_wire(plan, memory); }
+auto wire_in(rounds::publish_bypass, auto& plan, auto memory)
 {
   return published_bypass_wire(plan, memory);
 }
-auto wire_of(rounds::publish_parts, auto& plan, auto memory)
+auto wire_in(rounds::publish_parts, auto& plan, auto memory)
 {
   return published_wire(plan, memory);
 }
-auto wire_of(rounds::gather_parts, auto& plan, auto memory) { return gathered_wire(plan, memory); }
+auto wire_in(rounds::gather_parts, auto& plan, auto memory) { return gathered_wire(plan, memory); }
 //! @}
 
 //! @brief Between the rounds of a two-shot codec: recompresses a range of words, for collectives that move pieces.
@@ -181,7 +181,7 @@ status all_reduce_mean(Executor const& exec,
     } else if constexpr (in_pieces && Entry::part == exchange_part::recompress) {
       return {};  // done in pieces
     } else if constexpr (is_round<Entry>) {
-      return detail::reduce_round(reduce, detail::wire_of(entry, plan, workspace));
+      return detail::reduce_round(reduce, detail::wire_in(entry, plan, workspace));
     } else {
       return exec.perform(entry, plan, args);
     }

@@ -76,7 +76,7 @@ status reduce_scatter_mean(Executor const& exec,
   auto const received = detail::make_args(plan, means.data(), state, workspace);
   return walk(typename Codec::stages{}, [&]<class Entry>(Entry entry) -> status {
     if constexpr (is_round<Entry>) {
-      return detail::reduce_round(reduce, detail::wire_of(entry, plan, workspace));
+      return detail::reduce_round(reduce, detail::wire_in(entry, plan, workspace));
     } else if constexpr (Entry::part == exchange_part::decode) {
       return exec.perform(entry, plan, received);
     } else {

@@ -32,7 +32,7 @@ template <class Executor, class Round, class Ranks>
     return gather_loopback_round(exec, ranks);
   } else {
     return reduce_loopback_round(
-      exec, ranks, order, [&](auto const& r) { return wire_of(round, r.plan, r.workspace); });
+      exec, ranks, order, [&](auto const& r) { return wire_in(round, r.plan, r.workspace); });
   }
 }
 
@@ -92,7 +92,7 @@ template <class Executor, class Ranks>
   return walk(typename codec::stages{}, [&]<class Entry>(Entry entry) -> status {
     if constexpr (is_round<Entry>) {
       return publish_loopback_round(
-        exec, ranks, [&](auto const& r) { return wire_of(entry, r.plan, r.workspace); });
+        exec, ranks, [&](auto const& r) { return wire_in(entry, r.plan, r.workspace); });
     } else {
       return for_each_rank(ranks, [&](auto const& r) {
         return perform_published(exec, entry, r.plan, r.shard, r.values, r.state, r.workspace);
