@@ -18,6 +18,13 @@ std::vector<tensor> tensors_of_my_model();
 // expected: tersum: layout.tensors must live as long as the plan, and a temporary does not
 auto const made = presets::fp16.plan({.coordinates = 100, .tensors = tensors_of_my_model()}, {});
 
+// A transport that only moves bytes is told to sum saturating lanes in the wire.
+auto sum(loopback_transport const& transport)
+{
+  // expected: tersum: this transport's all-reduce cannot do this operation: use schedule::direct
+  return reduce_over<schedule::in_wire>(transport, cpu_executor{})(wire<saturating_add<4>>{});
+}
+
 status exchange(plan<cast_codec<half>> const& plan,
                 std::span<float> x,
                 std::span<std::byte> s,
@@ -25,11 +32,4 @@ status exchange(plan<cast_codec<half>> const& plan,
 {
   // expected: tersum: reduce must return nothing, a tersum::status, or a transport's integer or enumerator, 0 for success
   return all_reduce_mean(cpu_executor{}, plan, x, s, w, [](auto) { return true; });
-}
-
-// A transport that only moves bytes is told to sum saturating lanes in the wire.
-auto sum(loopback_transport const& transport)
-{
-  // expected: tersum: this transport's all-reduce cannot do this operation: use schedule::direct
-  return reduce_over<schedule::in_wire>(transport, cpu_executor{})(wire<saturating_add<4>>{});
 }
