@@ -58,6 +58,80 @@ TEST_CASE("[feedback] residuals of factors drain after gradients whose products 
   tests::check_draining<float>(presets::alternating_iteration<1>{}, 1e37f, 1e38f, false, 1);
 }
 
+template <class Run>
+std::vector<float> residuals_of(Run const& run, int world)
+{
+  std::vector<float> all;
+  for (int rank = 0; rank < world; ++rank) {
+    all.insert(all.end(), run.residual(rank).begin(), run.residual(rank).end());
+  }
+  return all;
+}
+
+// One rank has a spike in step 2, and the gradients of the last half of the steps are zeros. A step is flagged and changes no
+// residual, or what the ranks held has become their mean and what they hold, and the mean is no more than they held.
+template <class Wire, low_rank_schedule Schedule>
+void check_spike(int world, float spike)
+{
+  constexpr std::uint64_t rows = 31, columns = 45, size = rows * columns;
+  constexpr tensor matrix[] = {{"matrix", rows, columns, 0}};
+  using codec_type          = low_rank_codec<low_rank<2>, Wire, Schedule>;
+  constexpr double unit     = std::is_same_v<Wire, float> ? 0x1p-24 : 0x1p-8;
+  tests::loopback_run<codec_type> run{{}, {.coordinates = size, .tensors = matrix}, world, 5};
+  std::vector<std::vector<float>> in(static_cast<std::size_t>(world), std::vector<float>(size));
+  CAPTURE(world);
+  CAPTURE(spike);
+  std::uint32_t random = 1;
+  for (int step = 0; step < 40; ++step) {
+    CAPTURE(step);
+    std::vector<double> held(size), kept(size), sizes(size);
+    for (int rank = 0; rank < world; ++rank) {
+      auto& values = in[static_cast<std::size_t>(rank)];
+      for (std::size_t i = 0; i < size; ++i) {
+        random    = random * 1664525u + 1013904223u;
+        values[i] = step < 20 ? static_cast<float>(random >> 8) * 0x1p-23f - 1 : 0.0f;
+        if (step == 2 && rank == world / 2 && i == 500) { values[i] = spike; }
+        double const all = static_cast<double>(values[i]) + run.residual(rank)[i];
+        held[i] += all;
+        sizes[i] += std::abs(all);
+      }
+    }
+    auto const before = residuals_of(run, world);
+    auto const& mean  = run.exchange(in)[0];
+    if (run.header().last_was_non_finite()) {
+      CHECK((step == 2 && std::abs(spike) >= 0x1p40f));
+      CHECK(residuals_of(run, world) == before);
+      continue;
+    }
+    double of_held = 0, of_mean = 0, of_sizes = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      for (int rank = 0; rank < world; ++rank) { kept[i] += run.residual(rank)[i]; }
+      double const sent = static_cast<double>(mean[i]) * world;
+      // Each rank rounds a sum and a difference, of which none is above what it held and the mean.
+      REQUIRE(std::abs(held[i] - sent - kept[i]) <= 0x1p-22 * (sizes[i] + std::abs(sent)));
+      of_held += held[i] * held[i];
+      of_mean += sent * sent;
+      of_sizes += sizes[i] * sizes[i];
+    }
+    // The mean is a projection, whose products of up to 45 terms and sums of ranks are rounded.
+    double const rounding = (columns + static_cast<double>(world)) * unit * 2;
+    CHECK(std::sqrt(of_mean) <= std::sqrt(of_held) + rounding * std::sqrt(of_sizes));
+  }
+}
+
+TEST_CASE_TEMPLATE("[feedback] what factors leave of one rank's spike is its own, or is flagged",
+                   Wire,
+                   float,
+                   bfloat16)
+{
+  for (int const world : {1, 2, 5}) {
+    for (float const spike : {1e6f, 0x1.8p39f, -1e13f, 1e15f, 1e25f, 1e30f, 3e38f}) {
+      check_spike<Wire, low_rank_schedule::paired>(world, spike);
+      check_spike<Wire, low_rank_schedule::alternating>(world, spike);
+    }
+  }
+}
+
 using top_bfloat16s = cast_codec<bfloat16, random_chunks<64>, error_feedback>;
 
 TEST_CASE("[feedback] residuals near the largest bfloat16 drain")

@@ -243,12 +243,6 @@ class host_context {
     return count + (a >= b ? 1u : 0u);
   }
 
-  //! The value, or what is nearest to it of -bound and bound. NaN becomes -bound.
-  [[nodiscard]] static float clamp(float a, float bound)
-  {
-    return std::min(bound, std::max(-bound, a));
-  }
-
   [[nodiscard]] static std::uint32_t bits(float value)
   {
     return std::bit_cast<std::uint32_t>(value);

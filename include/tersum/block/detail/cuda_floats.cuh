@@ -116,12 +116,6 @@ struct cuda_floats {
     return count;
   }
 
-  //! The value, or what is nearest to it of -bound and bound. NaN becomes -bound.
-  static __device__ __forceinline__ float clamp(float a, float bound)
-  {
-    return fminf(fmaxf(a, -bound), bound);
-  }
-
   static __device__ __forceinline__ std::uint32_t bits(float a) { return __float_as_uint(a); }
   static __device__ __forceinline__ float from_bits(std::uint32_t a) { return __uint_as_float(a); }
 

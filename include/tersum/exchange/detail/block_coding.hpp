@@ -64,15 +64,6 @@ template <bool Edge, bool Regular, class Codec, class Element, class Context>
   return tiles::remaining_scale(ctx, scale, exponent);
 }
 
-//! @brief By what a chunk's summed codes are multiplied: NaN if a gradient was not finite.
-template <class Codec, class Element, class Context>
-[[nodiscard]] TERSUM_BODY float decode_step(Context const& ctx,
-                                            exchange_args<Codec, Element> const& args,
-                                            std::uint64_t chunk)
-{
-  return ctx.load(&args.steps[chunk].decode);
-}
-
 //! @brief Encodes the chunks from `first_chunk` on; block and thread say which.
 //!
 //! Reads the gradient (and residual) once, writes lane_bits/8 bytes a coordinate (and the residual). Needs
@@ -246,7 +237,8 @@ TERSUM_BODY void decode_coordinates(Context const& ctx,
   }
 
   if constexpr (Codec::rotates_in_memory) { finish_backward(ctx, args, mine, storage, v); }
-  std::uint32_t step_bits = mine.active ? Context::bits(decode_step(ctx, args, mine.chunk)) : 0;
+  std::uint32_t step_bits =
+    mine.active ? Context::bits(ctx.load(&args.steps[mine.chunk].decode)) : 0;
   // A chunk that has not travelled has codes of 0 here, and becomes zeros, or NaN if a gradient was not finite.
   if constexpr (selects<Codec> && Codec::rotates_in_memory) {
     if (place.level == 0) {
@@ -306,7 +298,7 @@ TERSUM_BODY void decode_chunks(Context const& ctx,
     using tiles = tile_decode<Codec, Element>;
     tiles::to_rows(ctx, words, mine.thread, v);
     std::uint32_t const signs = tiles::signs(ctx, mine.chunk, args.header->sign_key, mine.thread);
-    float const step          = decode_step(ctx, args, mine.chunk);
+    float const step          = ctx.load(&args.steps[mine.chunk].decode);
     store_rows<Codec>(ctx, args.gradient + mine.offset, signs, step, mine.thread, v);
   } else {
     decode_coordinates<Edge>(ctx, args, mine, place, storage, squares, at_limit);

@@ -121,6 +121,7 @@ TERSUM_BODY void store_norm(Context const& ctx,
 {
   using scalar         = typename Codec::norm_scalar;
   scalar* const agreed = static_cast<scalar*>(args.agreed);
+  norm                 = inspected(args, norm);
   if constexpr (norms_travel<Codec>) {
     ctx.store(agreed + chunk, to_agreed_norm<scalar>(norm, args.world));
   } else {
@@ -282,6 +283,7 @@ TERSUM_BODY void chunk_magnitudes(Context const& ctx,
       std::uint64_t const chunks = args.records[args.table[mine.chunk].tensor].chunks;
       magnitude                  = Context::divide(magnitude, rotation_root<Codec>(chunks));
     }
+    magnitude = inspected(args, magnitude);
     ctx.store(static_cast<scalar*>(args.agreed) + mine.chunk, to_agreed<scalar>(magnitude, true));
   }
 }
@@ -326,7 +328,8 @@ TERSUM_BODY void measure_chunks(Context const& ctx,
   float const measured = args.codec.range.measure(group, own.x(), own.scratch());
   if (mine.active && mine.thread == 0) {
     using scalar = typename range::scalar;
-    ctx.store(static_cast<scalar*>(args.agreed) + mine.chunk, to_agreed<range>(measured));
+    ctx.store(static_cast<scalar*>(args.agreed) + mine.chunk,
+              to_agreed<range>(inspected(args, measured)));
   }
 }
 

@@ -184,9 +184,9 @@ TERSUM_BODY void keep_residual(Context const& ctx,
   multiply_by_scales<Edge>(ctx, args, own.mine, v);
   float given[32];
   load_coordinates<Edge>(ctx, args, own.mine, given);
-  // No rank of a sharded exchange knows of values in all shards that are not finite.
-  bool keeps = true;
-  if constexpr (sharding<Codec>) { keeps = own.mine.active && is_finite(own.scale_in(part)); }
+  // No rank of a sharded exchange knows of values in all shards that are not finite, and others may have lost them.
+  bool const encoded = own.mine.active && own.place.level > 0;
+  bool const keeps   = !encoded || is_finite(own.scale_in(part));
   keep_lost<Edge>(
     ctx,
     args,

@@ -217,6 +217,14 @@ template <class Codec, class Element>
   return args.header->non_finite_step == args.header->step + 1;
 }
 
+//! @brief What a rank has measured of its own chunk. If it is not finite nothing is kept of this step, whatever the wire brings back.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE float inspected(exchange_args<Codec, Element> const& args, float own)
+{
+  if (feeds_back<Codec> && !is_finite(own)) { raise_flag(args); }
+  return own;
+}
+
 //! @brief The array at an offset of the caller's memory, or null if the memory is empty, as the workspace of `initialize`.
 template <class T>
 [[nodiscard]] T* place_in(std::span<std::byte> memory, std::size_t offset) noexcept

@@ -12,6 +12,7 @@
 #include <tersum/random/sign_bits.hpp>
 #include <tersum/types.hpp>
 
+#include <cmath>
 #include <cstdint>
 #include <type_traits>
 
@@ -53,6 +54,13 @@ template <class Residual>
   } else {
     return Residual::from_bits(static_cast<std::uint16_t>(float_bits(rounded) >> 16));
   }
+}
+
+//! @brief What is kept of an element of a matrix. Below the bound are 2^25 steps without a flag; beyond it, what a wire made or lost.
+inline constexpr float kept_below = 0x1p80f;
+[[nodiscard]] TERSUM_INLINE float kept_of_matrix(float v)
+{
+  return ::fabsf(v) < kept_below ? v : 0;
 }
 
 }  // namespace tersum::inline v0::detail

@@ -45,7 +45,8 @@ template <class Codec, class Element, class First>
 }
 
 //! @brief Up to eight values of one row of a matrix, with what feedback kept; zeros beyond the row.
-template <class Codec, class Element, class Context>
+//! @tparam Multiplied  Whether they are those of products: see `gradient_of`.
+template <bool Multiplied, class Codec, class Element, class Context>
 TERSUM_BODY void load_values(Context const& ctx,
                              exchange_args<Codec, Element> const& args,
                              std::uint64_t at,
@@ -60,7 +61,8 @@ TERSUM_BODY void load_values(Context const& ctx,
     float const weight = weight_of_kept(args);
     TERSUM_UNROLL
     for (int i = 0; i < 8; ++i) {
-      v[i] = args.feedback.before(math, v[i], weighed<Codec>(math, weight, kept[i]));
+      float const value = gradient_of<Multiplied, typename Codec::wire_element>(math, v[i]);
+      v[i]              = args.feedback.before(math, value, weighed<Codec>(math, weight, kept[i]));
     }
   }
 }

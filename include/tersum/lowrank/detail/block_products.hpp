@@ -31,7 +31,7 @@ TERSUM_BODY void multiply_matrices(Context const& ctx,
   matrix_record const& m = args.matrices[find_matrix(args, number, first)];
   float const* const by  = from + m.slot[1 - turn];
   auto const load        = [&args](Context const& on, std::uint64_t at, int count, float(&v)[8]) {
-    load_values(on, args, at, count, v);
+    load_values<true>(on, args, at, count, v);
   };
   product_shape const shape{
     m.offset, m.rows, m.columns, m.length(turn), m.rank, m.sends_rows(turn)};

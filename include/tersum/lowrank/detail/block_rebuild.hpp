@@ -80,7 +80,9 @@ TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Eleme
       if (keeps) {
         float rest[4][8];
         TERSUM_UNROLL
-        for (int i = 0; i < 4; ++i) { load_values(ctx, args, first_of[i], count[i], rest[i]); }
+        for (int i = 0; i < 4; ++i) {
+          load_values<false>(ctx, args, first_of[i], count[i], rest[i]);
+        }
         TERSUM_UNROLL
         for (int i = 0; i < 4; ++i) {
           [[maybe_unused]] float kept[8];
@@ -97,7 +99,7 @@ TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Eleme
               float const before = weighed<Codec>(math, weight_of_kept(args), kept[j]);
               rest[i][j]         = args.feedback.after(math, value, rest[i][j], before);
             }
-            rest[i][j] = Context::clamp(rest[i][j], largest_residual);
+            rest[i][j] = kept_of_matrix(rest[i][j]);
           }
           store_values(ctx, args.residual + first_of[i], count[i], rest[i]);
         }

@@ -101,6 +101,7 @@ class cpu_stages<low_rank_codec<LowRank, Wire, Schedule, Feedback, Metric>, Elem
   }
 
   // What is approximated, from coordinate `begin` on: the gradient, with what feedback kept.
+  template <bool Multiplied>
   void load(std::uint64_t begin, int count, float* to) const;
 
   // The same in units of the metric.

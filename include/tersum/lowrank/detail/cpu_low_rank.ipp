@@ -34,15 +34,19 @@ void TERSUM_LOW_RANK_STAGES::initialize(plan<codec_type> const& plan, std::uint6
 }
 
 TERSUM_LOW_RANK_TEMPLATE
+template <bool Multiplied>
 void TERSUM_LOW_RANK_STAGES::load(std::uint64_t begin, int count, float* to) const
 {
   Element const* const from = args_.gradient + begin;
   auto const size           = static_cast<std::size_t>(count);
   if constexpr (has_adds_lost<Feedback> && !weighs_kept<codec_type>) {
-    add_residual(set_, from, args_.residual + begin, to, size);
+    float const above = Multiplied ? 0x1p127f / multiplied_below<Wire> * 2 : 1.0f;
+    (void)convert_values(set_, from, to, above, size);
+    fused_add(set_, 1 / above, to, args_.residual + begin, count, to);
   } else if constexpr (Feedback::enabled) {
     for (std::size_t i = 0; i < size; ++i) {
-      to[i] = args_.feedback.before(host_group{}, to_float(from[i]), kept(begin + i));
+      float const value = gradient_of<Multiplied, Wire>(host_group{}, to_float(from[i]));
+      to[i]             = args_.feedback.before(host_group{}, value, kept(begin + i));
     }
   } else if constexpr (std::is_same_v<Element, float>) {
     std::copy_n(from, size, to);
@@ -113,7 +117,7 @@ void TERSUM_LOW_RANK_STAGES::load_scaled([[maybe_unused]] float least,
                                          int count,
                                          float* to) const
 {
-  load(begin, count, to);
+  load<true>(begin, count, to);
   if constexpr (in_metric<codec_type>) {
     float const* const scales = args_.metric.scales + begin;
     if (count == block) {
@@ -133,12 +137,12 @@ void TERSUM_LOW_RANK_STAGES::keep(std::uint64_t begin,
   float* const residual = args_.residual + begin;
   auto const size       = static_cast<std::size_t>(count);
   if constexpr (has_adds_lost<Feedback>) {
-    keep_bounded_residual(set_, whole, sent, largest_residual, residual, size);
+    keep_bounded_residual(set_, whole, sent, residual, size);
   } else {
     for (std::size_t i = 0; i < size; ++i) {
       float const rest =
         args_.feedback.after(host_group{}, whole[i], whole[i] - sent[i], kept(begin + i));
-      residual[i] = minimum(largest_residual, maximum(-largest_residual, rest));
+      residual[i] = kept_of_matrix(rest);
     }
   }
 }
@@ -318,7 +322,7 @@ void TERSUM_LOW_RANK_STAGES::reconstruct(matrix_record const& m,
       Element* const to         = args_.gradient + first;
       float* const mean         = product + row * block;
       if constexpr (Feedback::enabled) {
-        if (keeps) { load(first, lanes, whole); }
+        if (keeps) { load<false>(first, lanes, whole); }
       }
       if constexpr (in_metric<codec_type>) {
         float const* const scales = args_.metric.scales + first;

@@ -41,15 +41,11 @@ inline void transpose_block(instruction_set set, float const* from, float* to)
   TERSUM_DISPATCH(set, true, transpose_block(from, to));
 }
 
-//! @brief residual[i] = whole[i] - sent[i], within `largest` at either sign.
-inline void keep_bounded_residual(instruction_set set,
-                                  float const* whole,
-                                  float const* sent,
-                                  float largest,
-                                  float* residual,
-                                  std::size_t count)
+//! @brief residual[i] = kept_of_matrix(whole[i] - sent[i]).
+inline void keep_bounded_residual(
+  instruction_set set, float const* whole, float const* sent, float* residual, std::size_t count)
 {
-  TERSUM_DISPATCH(set, true, keep_bounded_residual(whole, sent, largest, residual, count));
+  TERSUM_DISPATCH(set, true, keep_bounded_residual(whole, sent, residual, count));
 }
 
 //! @brief gram[k][l] += sum over 64 terms t of tile[t][k] * tile[t][l], l not below k; rows of `max_rank`.

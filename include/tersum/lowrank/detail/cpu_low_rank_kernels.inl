@@ -111,19 +111,19 @@ TERSUM_TARGET inline void transpose_block(float const* from, float* to)
   }
 }
 
-//! @brief residual[i] = whole[i] - sent[i], within `largest` at either sign.
-TERSUM_TARGET inline void keep_bounded_residual(
-  float const* whole, float const* sent, float largest, float* residual, std::size_t count)
+//! @brief residual[i] = kept_of_matrix(whole[i] - sent[i]).
+TERSUM_TARGET inline void keep_bounded_residual(float const* whole,
+                                                float const* sent,
+                                                float* residual,
+                                                std::size_t count)
 {
-  floats const most  = broadcast(largest);
-  floats const least = broadcast(-largest);
-  std::size_t i      = 0;
+  std::size_t i = 0;
   for (; i + width <= count; i += width) {
-    floats rest = load(whole + i) - load(sent + i);
-    rest        = rest > least ? rest : least;
-    store(residual + i, rest < most ? rest : most);
+    floats const rest = load(whole + i) - load(sent + i);
+    auto const known  = (to_bits(rest) & 0x7fffffffu) < float_bits(kept_below);
+    store(residual + i, known ? rest : floats{});
   }
-  for (; i < count; ++i) { residual[i] = minimum(largest, maximum(-largest, whole[i] - sent[i])); }
+  for (; i < count; ++i) { residual[i] = kept_of_matrix(whole[i] - sent[i]); }
 }
 
 //! @brief gram[k][l] += sum over the block of columns[k][i] * columns[l][i], in double, for k <= l (and some below).

@@ -18,10 +18,21 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief The largest magnitude in a residual: 2^20 times the square of what its products with factors of 2^28 rows add up to,
-//! as two shots take it of a chunk of 1024, is still a finite float. So what gradients near the largest float leave behind can
-//! always be sent.
-inline constexpr float largest_residual = 0x1p40f;
+//! @brief Magnitudes from which feedback takes a gradient for one that is not finite when its matrix is multiplied.
+//!
+//! Each rank keeps its gradient without the mean of all, so that what one has alone stays in the residuals of all of them, and
+//! cancels there up to rounding. None may be cut by itself, therefore, and none ever has to be.
+template <class Wire>
+inline constexpr float multiplied_below = minimum(sendable_below<Wire>, 0x1p40f);
+
+//! @brief A gradient as feedback is given it: the same to the last bit; where it is multiplied infinity from there on.
+template <bool Multiplied, class Wire, class Arithmetic>
+[[nodiscard]] TERSUM_INLINE float gradient_of(Arithmetic const&, float value)
+{
+  constexpr float limit = multiplied_below<Wire>;
+  float const above     = Arithmetic::multiply(value, 0x1p127f / limit * 2);
+  return Multiplied ? Arithmetic::multiply(above, limit * 0x1p-128f) : value;
+}
 
 //! @brief What kernels of factors in the units of a diagonal metric are given besides.
 struct diagonal_args {

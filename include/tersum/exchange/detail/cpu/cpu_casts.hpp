@@ -40,10 +40,6 @@ class cpu_casts : cpu_metric_chunks<Codec, Element> {
   using base::threads_;
   using base::with_chunk;
 
-  // keep(values, draw of the first) changes what feedback keeps of a chunk.
-  template <class Keep>
-  void keep_chunk_of(std::uint64_t chunk, Keep const& keep) const;
-
   // What a rank sends of a chunk: within what the sum of all ranks can hold.
   template <class WireElement>
   void send_bounded(std::uint64_t chunk, float const* whole, WireElement* to) const;
@@ -119,30 +115,21 @@ void cpu_casts<Codec, Element>::keep_residual(std::uint64_t chunk,
   if (step_is_poisoned(args_)) { return; }
   std::uint32_t const length = args_.table[chunk].length;
   Element const* const from  = args_.gradient + args_.table[chunk].offset;
-  keep_chunk_of(chunk, [&]<class Kept>(Kept* to, std::uint32_t draw) {
-    if constexpr (has_adds_lost<typename Codec::feedback_type>) {
-      keep_finite_residual(set_, from, whole, sent, draw, to, length);
-    } else {
-      float const weight = weight_of_kept(args_);
-      for (std::uint32_t i = 0; i < length; ++i, draw += draw_stride) {
-        float const lost = sent == nullptr ? whole[i] : whole[i] - to_float(sent[i]);
-        float const kept = weighed<Codec>(host_group{}, weight, to_float(to[i]));
-        float const rest = args_.codec.feedback.after(host_group{}, whole[i], lost, kept);
-        if (is_sendable<WireElement>(to_float(from[i])) && is_finite(rest)) {
-          to[i] = kept_value<Kept>(rest, draw);
-        }
+  auto* const to             = base::kept_place(chunk);
+  std::uint32_t draw         = draw_of_kept(args_, chunk, args_.rank);
+  if constexpr (has_adds_lost<typename Codec::feedback_type>) {
+    keep_finite_residual(set_, from, whole, sent, draw, to, length);
+  } else {
+    float const weight = weight_of_kept(args_);
+    for (std::uint32_t i = 0; i < length; ++i, draw += draw_stride) {
+      float const lost = sent == nullptr ? whole[i] : whole[i] - to_float(sent[i]);
+      float const kept = weighed<Codec>(host_group{}, weight, to_float(to[i]));
+      float const rest = args_.codec.feedback.after(host_group{}, whole[i], lost, kept);
+      if (is_sendable<WireElement>(to_float(from[i])) && is_finite(rest)) {
+        to[i] = kept_value<residual_element<Codec>>(rest, draw);
       }
     }
-  });
-}
-
-template <class Codec, class Element>
-template <class Keep>
-void cpu_casts<Codec, Element>::keep_chunk_of(std::uint64_t chunk, Keep const& keep) const
-{
-  auto* const residual     = base::kept_place(chunk);
-  std::uint32_t const draw = draw_of_kept(args_, chunk, args_.rank);
-  keep(residual, draw);
+  }
 }
 
 template <class Codec, class Element>
@@ -168,18 +155,18 @@ void cpu_casts<Codec, Element>::send_quotients(std::uint64_t chunk,
       std::fill_n(own, length, 0.0f);
     }
     this->to_own_units(chunk, own);
-    float const weight = weight_of_kept(args_);
-    keep_chunk_of(chunk, [&]<class Kept>(Kept* residual, std::uint32_t draw) {
-      for (std::uint32_t i = 0; i < length; ++i, draw += draw_stride) {
-        float const rest_of = host_group::subtract(whole[i], own[i]);
-        float const lost    = to == nullptr ? host_group::add(rest_of, 0.0f) : rest_of;
-        float const kept    = weighed<Codec>(host_group{}, weight, to_float(residual[i]));
-        float const rest    = args_.codec.feedback.after(host_group{}, whole[i], lost, kept);
-        if (is_sendable<WireElement>(quotients[i]) && is_kept<Codec>(rest)) {
-          residual[i] = kept_value<Kept>(rest, draw);
-        }
+    float const weight   = weight_of_kept(args_);
+    auto* const residual = base::kept_place(chunk);
+    std::uint32_t draw   = draw_of_kept(args_, chunk, args_.rank);
+    for (std::uint32_t i = 0; i < length; ++i, draw += draw_stride) {
+      float const rest_of = host_group::subtract(whole[i], own[i]);
+      float const lost    = to == nullptr ? host_group::add(rest_of, 0.0f) : rest_of;
+      float const kept    = weighed<Codec>(host_group{}, weight, to_float(residual[i]));
+      float const rest    = args_.codec.feedback.after(host_group{}, whole[i], lost, kept);
+      if (is_sendable<WireElement>(quotients[i]) && is_kept<Codec>(rest)) {
+        residual[i] = kept_value<residual_element<Codec>>(rest, draw);
       }
-    });
+    }
   }
 }
 

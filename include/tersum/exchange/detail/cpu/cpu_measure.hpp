@@ -64,7 +64,8 @@ void cpu_measure<Codec, Element>::measure_norms() const
   scalar* const agreed = static_cast<scalar*>(args_.agreed);
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
     this->with_values(chunk, [&](auto from) {
-      agreed[chunk] = to_agreed_norm<scalar>(square_norm<size>(set_, from), args_.world);
+      float const norm = inspected(args_, square_norm<size>(set_, from));
+      agreed[chunk]    = to_agreed_norm<scalar>(norm, args_.world);
     });
   });
   // Two norms share an element. With an odd number of chunks the last half is left, and gets a zero.
@@ -81,7 +82,7 @@ void cpu_measure<Codec, Element>::measure_ranges() const
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
     this->with_values(chunk, [&](auto from) {
       if constexpr (!has_measurement<range>) {
-        agreed[chunk] = to_agreed<range>(measure_plainly(chunk, from));
+        agreed[chunk] = to_agreed<range>(inspected(args_, measure_plainly(chunk, from)));
       } else if constexpr (measures<range, statistic::chunk_magnitude>) {
         float magnitude = 0;
         this->with_rotated(chunk, from, [&](auto rotated) {
@@ -92,10 +93,10 @@ void cpu_measure<Codec, Element>::measure_ranges() const
           magnitude =
             magnitude / rotation_root<Codec>(args_.records[args_.table[chunk].tensor].chunks);
         }
-        agreed[chunk] = to_agreed<scalar>(magnitude, true);
+        agreed[chunk] = to_agreed<scalar>(inspected(args_, magnitude), true);
       }
       if constexpr (norms) {
-        float norm = square_norm<size>(set_, from);
+        float norm = inspected(args_, square_norm<size>(set_, from));
         if constexpr (Codec::rotates_all) { norm = norm / rotated_length(chunk); }
         if constexpr (norms_travel<Codec>) {
           agreed[chunk] = to_agreed<scalar>(norm, false);

@@ -231,15 +231,13 @@ void cpu_part_chunks<Codec, Element>::keep_residual(map_type const& map) const
     part_place const place  = find_part(args_, map, chunk);
     chunk_entry const entry = args_.table[chunk];
     auto* const residual    = this->kept_place(chunk);
-    if constexpr (sharding<Codec>) {
-      // No rank of a sharded exchange knows of values in all shards that are not finite.
-      std::uint32_t const* const part = args_.payload + map.begin(place.part);
-      if (!is_finite(bits_float(part[map.scale_word(place.index)]))) { return; }
-    }
+    // No rank of a sharded exchange knows of values in all shards that are not finite, and others may have lost them.
+    std::uint32_t const* const part = args_.payload + map.begin(place.part);
+    if (place.level > 0 && !is_finite(bits_float(part[map.scale_word(place.index)]))) { return; }
     with_chunk(chunk, [&](float const* whole) {
       alignas(64) float own[size]{};
       if (place.level > 0) {
-        estimate(map, place, chunk, args_.payload + map.begin(place.part), 1.0f, +own);
+        estimate(map, place, chunk, part, 1.0f, +own);
         if constexpr (in_metric<Codec>) { to_own_units(chunk, own); }
       }
       keep_lost(chunk, whole, own, entry.length, residual);

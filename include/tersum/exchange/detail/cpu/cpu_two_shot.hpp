@@ -196,23 +196,13 @@ void cpu_two_shot<Codec, Element>::keep_owner_residual(map_type const& map) cons
     add_ranks(map, place, rows);
     add_estimate(mean, place_of_mean(mean, place), own, -static_cast<float>(args_.world), rows);
     std::uint64_t const chunk = chunk_of(map, place);
-    auto* const residual      = owner_place(index);
-    auto const keep           = [&](float* kept) {
-      from_rows(chunk, rows, kept);
-      if constexpr (in_metric<Codec>) {
-        chunk_entry const entry = args_.table[chunk];
-        to_own_units(chunk, kept);
-        std::fill(kept + entry.length, kept + size, 0.0f);
-      }
-    };
-    if constexpr (std::is_same_v<residual_element<Codec>, float>) {
-      keep(residual);
-    } else {
-      alignas(64) float lost[size];
-      keep(lost);
-      std::uint32_t const draw = draw_of_kept(args_, chunk, second_rank);
-      keep_values(set_, lost, draw, residual, size);
+    alignas(64) float lost[size];
+    from_rows(chunk, rows, +lost);
+    if constexpr (in_metric<Codec>) {
+      to_own_units(chunk, lost);
+      std::fill(lost + args_.table[chunk].length, lost + size, 0.0f);
     }
+    keep_values(set_, lost, draw_of_kept(args_, chunk, second_rank), owner_place(index), size);
   });
 }
 
