@@ -29,7 +29,7 @@ struct group_two_means;
 
 namespace tersum::inline v0::detail {
 
-//! @brief The chunk's scale is its largest magnitude: NaN if that is not finite, and zero, as are
+//! @brief The chunk's scale is its largest magnitude: NaN from 2^100 on, where sums of groups may overflow, and zero, as are
 //! the words, if it is next to nothing.
 template <int Block>
 struct part_codes<group_two_means<Block>> {
@@ -64,13 +64,13 @@ struct part_codes<group_two_means<Block>> {
     TERSUM_UNROLL
     for (int k = 0; k < 32; ++k) { most = maximum(most, context::bits(v[k]) & 0x7fffffffu); }
     float const whole = context::from_bits(chunk_maximum(own.ctx, most, own.mine, own.storage));
-    bool const sound  = is_finite(whole) && whole >= 0x1p-100f;
+    bool const sound  = whole < 0x1p100f && whole >= 0x1p-100f;
     std::uint32_t ends[4];
     TERSUM_UNROLL
     for (int r = 0; r < 4; ++r) { ends[r] = gather(own.ctx, v, 8 * r, sound ? whole : 1.0f); }
     if (!own.mine.active || own.place.level == 0) { return; }
     if (own.mine.thread == 0) {
-      float const said = is_finite(whole) ? 0.0f : context::from_bits(0x7fffffffu);
+      float const said = whole < 0x1p100f ? 0.0f : context::from_bits(0x7fffffffu);
       own.ctx.store(part + own.map.scale_word(own.place.index),
                     context::bits(context::multiply(sound ? whole : said, share_of)));
     }

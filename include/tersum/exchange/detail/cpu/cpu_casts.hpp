@@ -148,12 +148,8 @@ void cpu_casts<Codec, Element>::send_quotients(std::uint64_t chunk,
     }
     if (step_is_poisoned(args_)) { return; }
     std::uint32_t const length = args_.table[chunk].length;
-    alignas(64) float own[extent(size)];
-    if (to != nullptr) {
-      static_cast<void>(convert_values(set_, to, own, 1.0f, length));
-    } else {
-      std::fill_n(own, length, 0.0f);
-    }
+    alignas(64) float own[extent(size)]{};
+    if (to != nullptr) { static_cast<void>(convert_values(set_, to, own, 1.0f, length)); }
     this->to_own_units(chunk, own);
     float const weight   = weight_of_kept(args_);
     auto* const residual = base::kept_place(chunk);
