@@ -37,19 +37,6 @@ using shards = sharded_codec<fixed_chunks<Size>, partial_hadamard<Size>, lloyd_m
 template <class Codec, class Element = float, class ShardElement = Element>
 using run_of = tests::shard_run<tests::host_buffer, Codec, Element, ShardElement>;
 
-// A chunk of a part as the wire format says: scales in front, zeros up to whole 16 bytes, codes.
-template <class Codec>
-tests::coded_chunk read(std::uint32_t const* part, std::size_t chunks, std::size_t index)
-{
-  tests::coded_chunk out{static_cast<double>(std::bit_cast<float>(part[index])), {}};
-  std::uint32_t const* const codes = part + (chunks + 3) / 4 * 4;
-  for (std::size_t p = 0; p < Codec::chunk_size; ++p) {
-    out.codes.push_back(
-      tests::code_at(codes, Codec::quantizer_type::bits, index * Codec::chunk_size + p));
-  }
-  return out;
-}
-
 // The mean of what the ranks' codes say, in double, and that each of them is the nearest code and the scale of EDEN's formula.
 template <class Codec>
 void check_against_formulas(Codec const& codec,
@@ -93,7 +80,7 @@ void check_against_formulas(Codec const& codec,
           x[j] = static_cast<double>(in[r][chunk * size + j]);
         }
         auto const v    = turn.forward(x.data());
-        auto const sent = read<Codec>(received + r * words, chunks, index);
+        auto const sent = tests::read_of_shard<Codec>(received + r * words, chunks, index);
         tests::check_encoding<Codec>(wrong, sent, v);
         auto const part = tests::estimate<Codec>(sent);
         for (std::size_t p = 0; p < size; ++p) { mean[p] += part[p] / world; }

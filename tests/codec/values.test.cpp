@@ -21,7 +21,6 @@
 #include <tersum_baselines/group_absmax.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -41,19 +40,6 @@ using values_of =
 
 template <class Codec, class ShardElement = float, class Element = ShardElement>
 using run_of = tests::values_run<tests::host_buffer, Codec, ShardElement, Element>;
-
-// A chunk of a part as the wire format says: scales in front, zeros up to whole 16 bytes, codes.
-template <class Codec>
-tests::coded_chunk read(std::uint32_t const* part, std::size_t chunks, std::size_t index)
-{
-  tests::coded_chunk out{static_cast<double>(std::bit_cast<float>(part[index])), {}};
-  std::uint32_t const* const codes = part + (chunks + 3) / 4 * 4;
-  for (std::size_t p = 0; p < Codec::chunk_size; ++p) {
-    out.codes.push_back(
-      tests::code_at(codes, Codec::quantizer_type::bits, index * Codec::chunk_size + p));
-  }
-  return out;
-}
 
 template <class Element>
 bool same_bits(std::vector<Element> const& a, std::vector<Element> const& b)
@@ -101,8 +87,8 @@ void check_against_formulas(Codec const& codec,
           x[j] = static_cast<double>(codes_differences<Codec> ? in[first + j] - held[first + j]
                                                               : in[first + j]);
         }
-        auto const sent =
-          read<Codec>(wire.data + wire.begin(static_cast<int>(owner)), chunks, index);
+        auto const sent = tests::read_of_shard<Codec>(
+          wire.data + wire.begin(static_cast<int>(owner)), chunks, index);
         tests::check_encoding<Codec>(wrong, sent, turn.forward(x.data()));
         auto const back = turn.backward(tests::estimate<Codec>(sent));
         for (std::size_t at = first; at < std::min(end, first + size); ++at, ++reached) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Golden digests of codecs of shards and of values; see golden_digest.hpp. Where ranks do not divide the coordinates, shards
+//! Golden digests of gathered codes, of codecs of shards and of values; see golden_digest.hpp. Where ranks do not divide the coordinates, shards
 //! begin and end within chunks.
 
 #include "support/golden_digest.hpp"
@@ -53,5 +53,14 @@ TEST_CASE("[golden] exchanges of shards and of values are what they were")
                        values_of<lloyd_max<3>, error_feedback, kept_diagonal>{});
   golden.describe_kind("values in halves",
                        values_codec<fixed_chunks<1024>, no_rotation, cast<half>>{});
+  golden.check();
+}
+
+TEST_CASE("[golden] exchanges of gathered codes are what they were")
+{
+  tests::golden_presets golden{"gathered"};
+  TERSUM_DESCRIBE(golden, gathered_2);
+  TERSUM_DESCRIBE(golden, gathered_4);
+  golden.describe_fully("gathered codes with feedback", presets::gathered<2, error_feedback>{});
   golden.check();
 }

@@ -48,6 +48,20 @@ template <class Codec>
   return out;
 }
 
+//! @brief Chunk `index` of a shard of so many, whose scales come first, then zeros up to whole 16 bytes, then codes.
+template <class Codec>
+[[nodiscard]] coded_chunk read_of_shard(std::uint32_t const* part,
+                                        std::size_t chunks,
+                                        std::size_t index)
+{
+  coded_chunk out{static_cast<double>(std::bit_cast<float>(part[index])), {}};
+  for (std::size_t p = 0; p < Codec::chunk_size; ++p) {
+    out.codes.push_back(code_at(
+      part + (chunks + 3) / 4 * 4, Codec::quantizer_type::bits, index * Codec::chunk_size + p));
+  }
+  return out;
+}
+
 //! @brief What the codes say, in wire order.
 template <class Codec>
 [[nodiscard]] std::vector<double> estimate(coded_chunk const& chunk)
