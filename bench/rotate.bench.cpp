@@ -75,11 +75,13 @@ void add_partial()
 }
 
 template <int Size, class Rotator>
-using codec = tersum::codec<tersum::fixed_chunks<Size>,
-                            Rotator,
-                            tersum::global_range<tersum::no_headroom>,
-                            tersum::stochastic_quantizer<4, tersum::independent>,
-                            tersum::saturating_sum<4>>;
+using codec =
+  tersum::codec<tersum::fixed_chunks<Size>,
+                Rotator,
+                tersum::summed_codes<tersum::global_range<tersum::no_headroom>,
+                                     tersum::stochastic_quantizer<4, tersum::independent>,
+                                     tersum::saturating_sum<4>>,
+                tersum::in_wire>;
 
 [[maybe_unused]] bool const registered = [] {
   using namespace tersum;

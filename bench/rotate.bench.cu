@@ -16,11 +16,13 @@ namespace {
 using namespace tersum_bench;
 
 template <class Rotator>
-using codec = tersum::codec<tersum::fixed_chunks<1024>,
-                            Rotator,
-                            tersum::global_range<tersum::no_headroom>,
-                            tersum::stochastic_quantizer<4, tersum::independent>,
-                            tersum::saturating_sum<4>>;
+using codec =
+  tersum::codec<tersum::fixed_chunks<1024>,
+                Rotator,
+                tersum::summed_codes<tersum::global_range<tersum::no_headroom>,
+                                     tersum::stochastic_quantizer<4, tersum::independent>,
+                                     tersum::saturating_sum<4>>,
+                tersum::in_wire>;
 
 template <class Codec>
 void add_codec(std::string_view name, Codec const& codec)

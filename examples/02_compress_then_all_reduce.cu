@@ -43,10 +43,11 @@ int main()
   // that applies wire::op_type to two elements, as the one of 01_exchange_on_the_cpu.cpp does.
   constexpr tersum::codec<tersum::fixed_chunks<1024>,
                           tersum::partial_hadamard<1024>,
-                          tersum::rms_range<tersum::no_headroom>,
-                          tersum::stochastic_quantizer<4>,
-                          tersum::widening_sum<4, 8>>
-    codec{.range = {.clip = 3.0f}};
+                          tersum::summed_codes<tersum::rms_range<tersum::no_headroom>,
+                                               tersum::stochastic_quantizer<4>,
+                                               tersum::widening_sum<4, 8>>,
+                          tersum::in_wire>
+    codec{.coder = {.range = {.clip = 3.0f}}};
 
   std::vector<float> values(1 << 20);
   for (std::size_t i = 0; i < values.size(); ++i) {

@@ -39,9 +39,10 @@ static_assert(tersum::quantizer<dead_zone_quantizer<4>>);
 template <tersum::quantizer Quantizer>
 using sparse_codec = tersum::codec<tersum::fixed_chunks<256>,
                                    tersum::no_rotation,
-                                   tersum::absmax_range<tersum::no_headroom>,
-                                   Quantizer,
-                                   tersum::widening_sum<4, 8>>;
+                                   tersum::summed_codes<tersum::absmax_range<tersum::no_headroom>,
+                                                        Quantizer,
+                                                        tersum::widening_sum<4, 8>>,
+                                   tersum::in_wire>;
 
 template <class Codec>
 int run(char const* name, Codec const& codec, std::vector<float> const& gradient)

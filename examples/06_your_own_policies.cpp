@@ -92,12 +92,12 @@ void run(char const* name, Codec const& codec)
 }
 
 template <class Rotator, class Range, class Feedback = tersum::no_feedback>
-using in_lanes = tersum::codec<tersum::fixed_chunks<128>,
-                               Rotator,
-                               Range,
-                               tersum::stochastic_quantizer<4>,
-                               tersum::saturating_sum<4>,
-                               Feedback>;
+using in_lanes = tersum::codec<
+  tersum::fixed_chunks<128>,
+  Rotator,
+  tersum::summed_codes<Range, tersum::stochastic_quantizer<4>, tersum::saturating_sum<4>>,
+  tersum::in_wire,
+  Feedback>;
 
 int main()
 {
@@ -111,18 +111,19 @@ int main()
   run("sign_quantizer",
       codec<fixed_chunks<128>,
             hadamard,
-            rms_range<no_headroom>,
-            sign_quantizer,
-            widening_sum<2, 8>,
-            error_feedback>{.range = {.clip = .8f}});
+            summed_codes<rms_range<no_headroom>, sign_quantizer, widening_sum<2, 8>>,
+            in_wire,
+            error_feedback>{.coder = {.range = {.clip = .8f}}});
   run("decaying_feedback", in_lanes<hadamard, range, decaying_feedback>{});
-  run("every_kth_chunk", cast_codec<half, every_kth_chunk<128, 4>>{});
-  run("even_codebook", two_shot_codec<fixed_chunks<512>, partial_hadamard<512>, even_codebook>{});
+  run("every_kth_chunk", codec<every_kth_chunk<128, 4>, no_rotation, cast<half>, in_wire>{});
+  run("even_codebook",
+      codec<fixed_chunks<512>, partial_hadamard<512>, scaled_codes<even_codebook>, two_shot>{});
   run("largest_mean",
-      two_shot_codec<fixed_chunks<512>,
-                     partial_hadamard<512>,
-                     lloyd_max<4>,
-                     no_feedback,
-                     largest_mean>{});
+      codec<fixed_chunks<512>,
+            partial_hadamard<512>,
+            scaled_codes<lloyd_max<4>>,
+            two_shot,
+            no_feedback,
+            largest_mean>{});
   run("classical_gram_schmidt", low_rank_codec<low_rank<2, classical_gram_schmidt>>{});
 }

@@ -20,10 +20,11 @@
 
 // [plan]
 //! C is a bit for each coordinate and a scale for 256 of them; what it loses is kept, in the unit of the update.
-using clan = tersum::values_codec<tersum::fixed_chunks<256>,
-                                  tersum::partial_hadamard<256>,
-                                  tersum::lloyd_max<1>,
-                                  tersum::decayed_feedback>;
+using clan = tersum::codec<tersum::fixed_chunks<256>,
+                           tersum::partial_hadamard<256>,
+                           tersum::scaled_codes<tersum::lloyd_max<1>>,
+                           tersum::publish,
+                           tersum::decayed_feedback>;
 
 //! Workers and server make the same plan. The second tensor is below 65,536 bytes, so it travels as floats.
 inline std::vector<std::uint64_t> const tensor_sizes{200000, 3000};

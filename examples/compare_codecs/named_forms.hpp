@@ -25,8 +25,10 @@ void for_each_served_form(Visitor visit)
   namespace p         = tersum::presets;
   using with_feedback = p::values<4, tersum::error_feedback>;
   using in_bytes      = p::values<8>;
-  using in_halves     = tersum::
-    values_codec<tersum::fixed_chunks<1024>, tersum::no_rotation, tersum::cast<tersum::half>>;
+  using in_halves     = tersum::codec<tersum::fixed_chunks<1024>,
+                                  tersum::no_rotation,
+                                  tersum::cast<tersum::half>,
+                                  tersum::publish>;
   visit("served_4",
         "a parameter server: codes of 4 bits up and down",
         through_server{p::values_4, p::values_4});

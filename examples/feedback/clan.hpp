@@ -13,10 +13,11 @@
 #include <span>
 
 //! Owners of chunks are the servers. C is one bit and a scale.
-using clan_codec = tersum::two_shot_codec<tersum::fixed_chunks<256>,
-                                          tersum::partial_hadamard<256>,
-                                          tersum::lloyd_max<1>,
-                                          tersum::decayed_feedback>;
+using clan_codec = tersum::codec<tersum::fixed_chunks<256>,
+                                 tersum::partial_hadamard<256>,
+                                 tersum::scaled_codes<tersum::lloyd_max<1>>,
+                                 tersum::two_shot,
+                                 tersum::decayed_feedback>;
 
 //! @param momentum     What the rank keeps besides, zeros at first.
 //! @param rate_before  The learning rate of the last step.

@@ -26,10 +26,11 @@ struct ef21_feedback {
     return Arithmetic::add(sent, Arithmetic::subtract(value, lost));
   }
 };
-using ef21_codec = tersum::gathered_codec<tersum::fixed_chunks<256>,
-                                          tersum::partial_hadamard<256>,
-                                          tersum::lloyd_max<1>,
-                                          ef21_feedback>;
+using ef21_codec = tersum::codec<tersum::fixed_chunks<256>,
+                                 tersum::partial_hadamard<256>,
+                                 tersum::scaled_codes<tersum::lloyd_max<1>>,
+                                 tersum::gather,
+                                 ef21_feedback>;
 
 //! @param gradient  The rank's own; then what the mean of the ranks' estimates has changed by.
 //! @param estimate  Of the mean gradient, zeros at first, equal on all ranks.

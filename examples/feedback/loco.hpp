@@ -11,10 +11,11 @@
 
 #include <cstdint>
 
-using loco_codec = tersum::sharded_codec<tersum::fixed_chunks<256>,
-                                         tersum::partial_hadamard<256>,
-                                         tersum::lloyd_max<4>,
-                                         tersum::averaged_feedback>;
+using loco_codec = tersum::codec<tersum::fixed_chunks<256>,
+                                 tersum::partial_hadamard<256>,
+                                 tersum::scaled_codes<tersum::lloyd_max<4>>,
+                                 tersum::shard,
+                                 tersum::averaged_feedback>;
 
 //! The codec whose plans `reduce_scatter_mean` takes: call it in each step.
 [[nodiscard]] inline loco_codec loco(float beta, std::uint32_t steps_of_reset)

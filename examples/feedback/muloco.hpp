@@ -13,10 +13,11 @@
 #include <cstddef>
 #include <span>
 
-using muloco_codec = tersum::gathered_codec<tersum::fixed_chunks<256>,
-                                            tersum::partial_hadamard<256>,
-                                            tersum::lloyd_max<2>,
-                                            tersum::decayed_feedback>;
+using muloco_codec = tersum::codec<tersum::fixed_chunks<256>,
+                                   tersum::partial_hadamard<256>,
+                                   tersum::scaled_codes<tersum::lloyd_max<2>>,
+                                   tersum::gather,
+                                   tersum::decayed_feedback>;
 
 //! @param local     Weights after the rank's own steps; then the new ones, equal on all ranks.
 //! @param shared    Weights that all ranks had begun with; then the new ones.

@@ -2,32 +2,35 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The codec whose payload your all-reduce adds: policies composed. It knows no executor and no transport.
+//! Policies composed: the one codec of chunks. It knows no executor and no transport.
 
 #pragma once
 
 #include <tersum/chunk/fixed_chunks.hpp>
+#include <tersum/chunk/norm_log.hpp>
 #include <tersum/codec_kinds.hpp>
+#include <tersum/coder/coder.hpp>
+#include <tersum/coder/scaled_codes.hpp>
+#include <tersum/coder/summed_codes.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
-#include <tersum/detail/code_counts.hpp>
+#include <tersum/detail/policy_kinds.hpp>
 #include <tersum/detail/policy_stages.hpp>
 #include <tersum/feedback/error_feedback.hpp>
+#include <tersum/form/form.hpp>
+#include <tersum/form/in_wire.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/metric/plain_metric.hpp>
 #include <tersum/plan.hpp>
-#include <tersum/quantize/detail/coding.hpp>
+#include <tersum/quantize/cast.hpp>
 #include <tersum/quantize/dither.hpp>
-#include <tersum/quantize/packed_codes.hpp>
-#include <tersum/range/rms_range.hpp>
-#include <tersum/reduce/native.hpp>
 #include <tersum/reduce/saturating_segments.hpp>
-#include <tersum/reduce/saturating_sum.hpp>
 #include <tersum/rotate/detail/rotation_of.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/stages.hpp>
-#include <tersum/types.hpp>
 
+#include <cstdint>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -35,134 +38,138 @@ namespace tersum::inline v0 {
 
 namespace detail {
 
-//! The type of a codec's payload reduction: the reducer's operation, or, where chunks have different widths, one that
-//! knows where the words of each width lie.
-template <class Chunker, class Reducer>
-struct payload_op_of {
-  using type = typename Reducer::op;
+//! The scalar that the ranks agree on for each chunk, and how it is reduced: the norm by which a chunker chooses.
+template <class Chunker, class Coder, class Form>
+struct agreed_of {
+  using kind   = agreement::norms_if<Chunker>;
+  using scalar = typename Form::template norm_scalar<Chunker>;
+  using op     = norm_sum<scalar>;
 };
 
-template <class Chunker, class Reducer>
-requires(
-  selecting_chunker<Chunker>&& Chunker::several_bits) struct payload_op_of<Chunker, Reducer> {
+//! The same of codes that are added: what the range measures.
+template <class Chunker, adding_coder Coder, class Form>
+struct agreed_of<Chunker, Coder, Form> {
+  using kind   = agreement::steps;
+  using scalar = typename Coder::range_type::scalar;
+  using op     = typename Coder::range_type::op;
+};
+
+//! @brief The type of a codec's payload reduction: none; of elements; the reducer's operation, or, where chunks have different
+//! widths, one that knows where the words of each width lie.
+template <class Chunker, class Coder>
+struct payload_op_of {
+  using type = void;
+};
+
+template <class Chunker, conversion Coder>
+struct payload_op_of<Chunker, Coder> {
+  using type = native_sum<typename Coder::element>;
+};
+
+template <class Chunker, adding_coder Coder>
+struct payload_op_of<Chunker, Coder> {
+  using type = typename Coder::reducer_type::op;
+};
+
+template <class Chunker, adding_coder Coder>
+requires(selecting_chunker<Chunker>&& Chunker::several_bits) struct payload_op_of<Chunker, Coder> {
   template <int... Level>
   static saturating_segments<Chunker::widths[Level]...> widths(
     std::integer_sequence<int, Level...>);
   using type = decltype(widths(std::make_integer_sequence<int, Chunker::level_count>{}));
 };
 
+//! @brief How kernels rotate chunks. Elements that are added are shared out as chunks that are not rotated if there is a metric,
+//! otherwise without chunks.
+template <class Kind, class Rotator, class Metric, int Size>
+struct rotation_in {
+  using type = typename rotation_of<Rotator, Size>::type;
+};
+
+template <class Rotator, class Metric, int Size>
+struct rotation_in<payload::values, Rotator, Metric, Size> {
+  using type = void;
+};
+
+template <class Rotator, class Metric, int Size>
+requires(Metric::scaled&& Size >= 128 &&
+         Size <= 1024) struct rotation_in<payload::values, Rotator, Metric, Size> {
+  using type = typename rotation_of<Rotator, Size>::type;
+};
+
 }  // namespace detail
 
-//! @brief A codec whose codes your all-reduce adds: it cuts the gradient into chunks, rotates them, agrees on a range,
-//! quantizes and packs.
+//! @brief Policies composed: a chunker cuts the gradient, a rotator turns each chunk, a coder makes bits of it, and a form says who
+//! adds them, in which rounds.
 //!
-//! It is a value: parameters of its policies that are known at run time are data members, such as `range.clip`. An exchange has two
-//! rounds, the agreed scalars and the packed codes, and a third for the coordinates that bypass the codec, if any.
+//! It is a value: parameters of its policies that are known at run time are data members, such as `coder.range.clip`. What does
+//! not go together does not compile, with a sentence that names who asks for what.
 //! @tparam Chunker    `fixed_chunks<C>`, `top_chunks<C>`, `allocated_chunks<C, Widths...>` or `random_chunks<C>`.
 //! @tparam Rotator    `partial_hadamard<C>`, `tensor_core_hadamard<C>` or `no_rotation`.
-//! @tparam Range      `rms_range`, `absmax_range` or `global_range`.
-//! @tparam Quantizer  `stochastic_quantizer<q>`, `nearest_quantizer<q>`, `lookup_quantizer<Table>`, or one of your own.
-//! @tparam Reducer    `saturating_sum<b>`, `widening_sum<q, b>` or `guard_lanes<b>`.
-//! @tparam Feedback   `no_feedback` or `error_feedback`.
+//! @tparam Coder      `summed_codes<Range, Quantizer, Reducer>`, `scaled_codes<Quantizer>` or `cast<T>`.
+//! @tparam Form       `in_wire`, `two_shot`, `gather`, `shard` or `publish`.
+//! @tparam Feedback   `no_feedback`, `error_feedback` or another one of feedback/.
 //! @tparam Metric     `plain_metric`, `given_diagonal` or `kept_diagonal`.
 template <chunker Chunker,
           rotator Rotator,
-          quantization_range Range,
-          quantizer Quantizer,
-          reducer Reducer,
+          coder Coder,
+          form Form,
           feedback Feedback = no_feedback,
           metric Metric     = plain_metric>
 struct codec {
-  using chunker_type   = Chunker;
-  using rotator_type   = Rotator;
-  using range_type     = Range;
-  using quantizer_type = Quantizer;
-  using reducer_type   = Reducer;
-  using feedback_type  = Feedback;
-  using metric_type    = Metric;
-  using dither_type    = typename Quantizer::dither;
-  using payload_op     = typename detail::payload_op_of<Chunker, Reducer>::type;
-  using norm_scalar    = typename Range::scalar;
-  using agreed_op      = typename Range::op;
-  using counts_type    = detail::code_counts<codec>;
-  using lanes          = packed_codes<Reducer::lane_bits>;
-  using agreement_kind = agreement::steps;
-  using payload_kind   = payload::codes;
-  using rotation       = typename detail::rotation_of<Rotator, Chunker::chunk_size>::type;
+  using chunker_type        = Chunker;
+  using rotator_type        = Rotator;
+  using coder_type          = Coder;
+  using form_type           = Form;
+  using feedback_type       = Feedback;
+  using metric_type         = Metric;
+  using range_type          = typename detail::parts_of_coder<Coder>::range_type;
+  using reducer_type        = typename detail::parts_of_coder<Coder>::reducer_type;
+  using lanes               = typename detail::parts_of_coder<Coder>::lanes;
+  using quantizer_type      = typename Coder::quantizer_type;
+  using mean_quantizer_type = typename Form::template mean_coder<Coder>::quantizer_type;
+  using dither_type         = typename detail::dither_of<quantizer_type>::type;
+  using payload_op          = typename detail::payload_op_of<Chunker, Coder>::type;
+  using payload_kind        = typename Form::template payload_kind<Coder>;
+  using agreement_kind      = typename detail::agreed_of<Chunker, Coder, Form>::kind;
+  using norm_scalar         = typename detail::agreed_of<Chunker, Coder, Form>::scalar;
+  using agreed_op           = typename detail::agreed_of<Chunker, Coder, Form>::op;
+  using counts_type         = typename Form::template counts<codec, Coder>;
+  using rotation =
+    typename detail::rotation_in<payload_kind, Rotator, Metric, Chunker::chunk_size>::type;
 
   //! Chunks are rotated in registers; by the rotator's plain form; not, because their tensor was.
-  static constexpr bool rotates_chunks    = detail::transforms_registers<rotation>;
-  static constexpr bool rotates_in_memory = !has_packed_rotation<Rotator, Chunker::chunk_size>;
-  static constexpr bool rotates_all       = Rotator::rotation_size == 0;
-  static constexpr int chunk_size         = Chunker::chunk_size;
+  static constexpr bool rotates_chunks     = detail::transforms_registers<rotation>;
+  static constexpr bool rotates_in_memory  = !has_packed_rotation<Rotator, Chunker::chunk_size>;
+  static constexpr bool rotates_all        = Rotator::rotation_size == 0;
+  static constexpr int chunk_size          = Chunker::chunk_size;
+  static constexpr std::uint32_t zero_word = detail::parts_of_coder<Coder>::zero_word;
 
   //! The order of an exchange.
   using stages = join_stages<stage::open,
+                             stages_if<detail::of_differences<Feedback>, stage::recall>,
                              stage::gather_bypass,
                              detail::stages_before<Rotator>,
-                             stage::measure,
-                             rounds::agree,
-                             rounds::sum_bypass,
+                             stages_if<agrees<codec>, stage::measure, rounds::agree>,
+                             typename Form::first_round,
                              stages_if<selecting_chunker<Chunker>, stage::select>,
-                             stage::derive_steps,
+                             stages_if<agrees<codec>, stage::derive_steps>,
                              stage::encode,
-                             rounds::reduce_payload,
+                             typename Form::template rounds_of<Coder>,
                              stage::return_bypass,
-                             detail::stages_after_sum<Reducer>,
+                             detail::stages_after_sum<reducer_type>,
                              stage::decode,
                              detail::stages_after<Rotator>,
                              stage::finish>;
 
-  //! The wire word whose codes are all zero. A chunk that has no step, because it has no energy, sends such words.
-  static constexpr std::uint32_t zero_word = detail::zero_word_of<Quantizer, Reducer>;
-
-  static_assert(Rotator::rotation_size <= 1 || Rotator::rotation_size == chunk_size,
-                "tersum: partial_hadamard<N> rotates whole chunks: make N equal to the chunk size");
-  static_assert(detail::suits_lanes<Quantizer, Reducer>());
-  static_assert(
-    !Range::headroom_type::tracked || (Reducer::saturating && Reducer::lane_bits <= 8),
-    "tersum: tracked_correlation is for saturating lanes of up to 8 bits; exact sums need only no_headroom");
-  static_assert(
-    !detail::has_several_bits<Chunker>() || !detail::has_widths_of<Chunker, Reducer>() ||
-      std::is_same_v<typename Reducer::op, saturating_add<Reducer::lane_bits>>,
-    "tersum: codes of allocated_chunks are added in saturating lanes: use saturating_sum");
-  static_assert(
-    [] {
-      if constexpr (detail::has_several_bits<Chunker>()) {
-        return Chunker::widths[Chunker::level_count - 1] <= 8;
-      }
-      return true;
-    }(),
-    "tersum: lanes of several widths have 2, 4 or 8 bits");
-  static_assert(gradient_element<norm_scalar> && !std::is_same_v<norm_scalar, half> &&
-                  std::is_same_v<typename agreed_op::element, norm_scalar>,
-                "tersum: a range's scalar is float or bfloat16, and the element of its op");
-  static_assert(
-    !has_measurement<Range> || !std::is_same_v<agreed_op, detail::wrong_op<Range>>,
-    "tersum: the ranks sum the norms of chunks (native_sum), and take the maximum of magnitudes and of "
-    "norms of tensors (native_max)");
-  static_assert(!rotates_all || !Feedback::enabled,
-                "tersum: a rotator of whole tensors has no feedback: use partial_hadamard");
-  static_assert(
-    chunk_size >= 128 && chunk_size <= 32768 && (chunk_size & (chunk_size - 1)) == 0,
-    "tersum: chunk_size must be a power of two from 128 to 32768; cast_codec takes smaller ones");
-  static_assert(
-    !selecting_chunker<Chunker> || !rotates_all,
-    "tersum: a rotator of whole tensors rotates all chunks, and none is chosen: use partial_hadamard");
-  static_assert(!rotates_all || has_measurement<Range>,
-                "tersum: a rotator of whole tensors takes ranges of the library");
-  static_assert(!rotates_all || !Metric::scaled,
-                "tersum: a rotator of whole tensors takes plain_metric: use partial_hadamard");
+  static_assert(Form::template suits<Chunker, Rotator, Coder, Feedback, Metric>());
   static_assert(detail::suits_metric<Chunker, Feedback, Metric>());
-  static_assert(detail::suits_choice<Chunker, Range>());
 
   Chunker chunker{};
   Rotator rotator{};
-  Range range{};
-  Quantizer quantizer{};
-  Reducer reducer{};
   Feedback feedback{};
   Metric metric{};
+  Coder coder{};  // last: what is empty before it takes the room that would align it
 
   //! @brief The codec of the chunks on a level, level 1 being the narrowest width. It is this codec itself unless
   //! widths differ.
@@ -170,18 +177,13 @@ struct codec {
   [[nodiscard]] TERSUM_HOST_DEVICE constexpr auto at_level() const noexcept
   {
     if constexpr (several_bits<codec>) {
-      constexpr int width = Chunker::widths[Level - 1];
-      static_assert(
-        has_with_bits<Quantizer, width> && has_with_bits<Reducer, width>,
-        "tersum: allocated_chunks needs a quantizer and a reducer with with_bits: stochastic_quantizer, saturating_sum");
-      Range fitting = range;
-      fitting.clip  = 0;  // the best clip for these lanes
-      return codec<fixed_chunks<chunk_size>,
-                   Rotator,
-                   Range,
-                   typename Quantizer::template with_bits<width>,
-                   typename Reducer::template with_bits<width>,
-                   Feedback>{.range = fitting};
+      auto const narrow = coder.template with_bits<Chunker::widths[Level - 1]>();
+      return tersum::codec<fixed_chunks<chunk_size>,
+                           Rotator,
+                           std::remove_const_t<decltype(narrow)>,
+                           Form,
+                           Feedback,
+                           Metric>{.coder = narrow};
     } else {
       return *this;
     }
@@ -189,12 +191,31 @@ struct codec {
 
   //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.
   [[nodiscard]] constexpr tersum::plan<codec> plan(layout const& gradient, world const& ranks) const
+    requires(!Form::in_shards)
   {
     return tersum::plan<codec>{*this, gradient, ranks};
+  }
+
+  //! @brief The same under forms in shards.
+  //! @param gradient    What all ranks have a gradient of; under `publish` what all ranks get.
+  //! @param ranks       The ranks, and which of them this is.
+  //! @param boundaries  world.size + 1 ascending coordinates, the first 0 and the last layout.coordinates, the same on every
+  //!                    rank: rank r's shard begins at number r and ends at number r + 1. Equal numbers make empty shards.
+  //!                    They are the caller's and must live as long as the plan. Without boundaries the shards are
+  //!                    `rank_blocks`: equal parts, where the ranks divide the coordinates.
+  [[nodiscard]] constexpr tersum::plan<codec> plan(
+    layout const& gradient,
+    world const& ranks,
+    std::span<std::uint64_t const> boundaries = {}) const requires(Form::in_shards)
+  {
+    return tersum::plan<codec>{*this, gradient, ranks, boundaries};
   }
 };
 
 namespace detail {
+
+//! Coordinates as floats, all of them: what bypasses a codec.
+using floats_in_wire = codec<fixed_chunks<1024>, no_rotation, cast<float>, in_wire>;
 
 //! @brief Calls body(codec), with the codec of the level that a chunk is on. The level is 1 or above.
 TERSUM_EXEC_CHECK_DISABLE
@@ -212,5 +233,3 @@ TERSUM_INLINE void at_level(Codec const& codec, std::uint32_t level, Body const&
 }  // namespace detail
 
 }  // namespace tersum::inline v0
-
-#include <tersum/cast_codec.hpp>

@@ -8,7 +8,6 @@
 
 #include <tersum/concepts.hpp>
 #include <tersum/detail/policy_kinds.hpp>
-#include <tersum/quantize/ways.hpp>
 
 #include <cstdint>
 #include <type_traits>
@@ -31,13 +30,13 @@ using norms_if = std::conditional_t<detail::chooses_by_norm<Chunker>(), norms, n
 //! @brief What a codec sends: `Codec::payload_kind`.
 namespace payload {
 
-struct codes {};   //!< Codes that the transport's reduction adds: `codec`.
-struct values {};  //!< Coordinates converted to floats that every transport adds: `cast_codec`.
-struct parts {};   //!< Codes that owners of parts decode, add and encode again: `two_shot_codec`.
-struct shards {};  //!< Codes of each shard, which its rank decodes and adds: `sharded_codec`.
-struct summed {};  //!< Codes that a reduce-scatter adds: `summed_shards_codec`.
-struct published {};  //!< Codes of each rank's own shard, which every rank decodes: `values_codec`.
-struct copies {};     //!< Codes of all ranks, which every rank decodes and adds: `gathered_codec`.
+struct codes {};   //!< Codes that the transport's reduction adds: `summed_codes` under `in_wire`.
+struct values {};  //!< Elements that every transport adds: `cast` under `in_wire`.
+struct parts {};   //!< Codes that owners of parts decode, add and encode again: `two_shot`.
+struct shards {};  //!< Codes of each shard, which its rank decodes and adds: `shard`.
+struct summed {};  //!< Codes that a reduce-scatter adds: `summed_codes` under `shard`.
+struct published {};    //!< Codes of each rank's own shard, which every rank decodes: `publish`.
+struct copies {};       //!< Codes of all ranks, which every rank decodes and adds: `gather`.
 struct coordinates {};  //!< Each rank's own coordinates, gathered.
 struct factors {};      //!< Factors of matrices: `low_rank_codec`.
 
@@ -159,10 +158,17 @@ inline constexpr bool keeps_metric = []() {
 template <class Codec>
 using metric_scale = typename detail::scale_of<typename Codec::metric_type>::type;
 
+//! Owners of parts encode the mean in other codes than those that they were sent.
+template <class Codec>
+concept ways_differ = requires
+{
+  requires !std::is_same_v<typename Codec::mean_quantizer_type, typename Codec::quantizer_type>;
+};
+
 //! The head-room follows the correlation of the ranks in the last exchange.
 template <class Codec>
 inline constexpr bool tracks = []() {
-  if constexpr (requires { typename Codec::range_type; }) {
+  if constexpr (requires { typename Codec::range_type::headroom_type; }) {
     return Codec::range_type::headroom_type::tracked;
   }
   return false;
@@ -171,7 +177,7 @@ inline constexpr bool tracks = []() {
 //! Sums beyond a lane stay at its limit, and are counted.
 template <class Codec>
 inline constexpr bool saturates = []() {
-  if constexpr (requires { typename Codec::reducer_type; }) {
+  if constexpr (requires { typename Codec::reducer_type::op; }) {
     return Codec::reducer_type::saturating;
   }
   return false;
@@ -180,7 +186,7 @@ inline constexpr bool saturates = []() {
 //! One scalar is agreed on for each tensor instead of each chunk.
 template <class Codec>
 inline constexpr bool per_tensor = []() {
-  if constexpr (requires { typename Codec::range_type; }) {
+  if constexpr (requires { typename Codec::range_type::scalar; }) {
     return detail::measures<typename Codec::range_type, statistic::tensor_square_norm>;
   }
   return false;

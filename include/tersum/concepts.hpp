@@ -222,7 +222,7 @@ template <class T> concept quantizer = policy<T> && has_bits<T> && has_max_level
 //! `lloyd_max`. `allocated_chunks` take no other codebooks.
 template <class T> concept table_codebook = policy<T> && has_bits<T> && has_magnitudes<T> && has_unbiased<T> && has_tables<T> && has_distortion<T>;
 
-//! Which code a value gets, and which value a code: for `two_shot_codec`, which adds values instead of codes. The plain form is
+//! Which code a value gets, and which value a code: for `scaled_codes`, of which values are added instead of codes. The plain form is
 //! `encode` and `decode` of an object without data; tables are optional beside it.
 template <class T> concept codebook = table_codebook<T> || (policy<T> && std::is_empty_v<T> && has_bits<T> && has_unbiased<T> && has_levels_of<T>);
 
@@ -234,7 +234,7 @@ template <class T> concept conversion = policy<T> && has_bits<T> && has_element<
 //! for what tells it from others of its widths.
 template <class T> concept block_quantizer = policy<T> && has_bits<T> && has_unbiased<T> && has_block<T> && has_block_bits<T> && has_dither<T>;
 
-//! What codecs take that decode before they add: `two_shot_codec`, `gathered_codec`, `sharded_codec`, `values_codec`.
+//! What `two_shot`, `gather`, `shard` and `publish` take, which decode before they add.
 template <class T> concept part_quantizer = codebook<T> || block_quantizer<T> || conversion<T>;
 
 //! How packed codes are summed: `saturating_sum`, `widening_sum`, `guard_lanes`.

@@ -83,7 +83,7 @@ class plan_counts {
 //! - `all_bypass()`: whether the bucket travels as floats: because the layout exempts all tensors; because a budget pays for no
 //!   chunk, so that `travels()` is false (where `layout::bypass_unpaid` forbids that the mean is zeros); because `wire_bytes()`
 //!   would be more. That is what one rank gives to the collectives, the same on all; of gathers it receives n - 1 times as much.
-//!   Factors are more only if `low_rank::least_saving` is 0, which asks for that.
+//!   Factors are more only if `low_rank::least_saving` is 0, which asks for that, as lanes of 32 bits do.
 //! - `workspace_sections()` and `state_sections()`: what workspace and state are made of.
 //! - `for_each_record(visit)` calls visit(tensor_record const&) for the records of the layout's tensors in order, as
 //!   `initialize` writes them. Empty tensors have none.
@@ -106,7 +106,9 @@ class plan : public Codec::counts_type {
     : counts(codec, gradient, detail::with_only_rank(ranks), more...)
   {
     bool const unpaid = !this->travels() && gradient.bypass_unpaid;
-    bool const grows  = wire_bytes() > 4 * this->coordinates() && !is_low_rank<Codec>;
+    // Lanes of 32 bits are for hops that look up.
+    constexpr bool asked = is_low_rank<Codec> || requires { requires Codec::lanes::bits == 32; };
+    bool const grows     = wire_bytes() > 4 * this->coordinates() && !asked;
     if (this->compressed_ > 0 && (unpaid || grows)) {
       this->layout_.bypass_below  = ~std::uint64_t{0};
       static_cast<counts&>(*this) = counts(codec, this->layout_, this->world_, more...);
@@ -219,10 +221,10 @@ class plan : public Codec::counts_type {
 
  private:
   static_assert(!has_owners_only<typename Codec::feedback_type> || owner_feeds_back<Codec>,
-                "tersum: kept_by_owners is for two_shot_codec with fixed_chunks");
+                "tersum: kept_by_owners is for two_shot with fixed_chunks");
   static_assert(
     !codes_differences<Codec> || publishing<Codec>,
-    "tersum: difference_feedback is for values_codec, whose ranks hold the values of the last "
+    "tersum: difference_feedback is for publish, whose ranks hold the values of the last "
     "exchange: gradients are added afresh in every step");
   static_assert(
     !detail::clears_sent<typename Codec::feedback_type> || leaves_out<Codec>,

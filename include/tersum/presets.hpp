@@ -12,7 +12,10 @@
 #include <tersum/chunk/top_chunks.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/feedback/error_feedback.hpp>
-#include <tersum/gathered_codec.hpp>
+#include <tersum/form/gather.hpp>
+#include <tersum/form/publish.hpp>
+#include <tersum/form/shard.hpp>
+#include <tersum/form/two_shot.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
@@ -22,11 +25,7 @@
 #include <tersum/reduce/saturating_sum.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
 #include <tersum/rotate/tensor_core_hadamard.hpp>
-#include <tersum/sharded_codec.hpp>
-#include <tersum/summed_shards_codec.hpp>
-#include <tersum/two_shot_codec.hpp>
 #include <tersum/types.hpp>
-#include <tersum/values_codec.hpp>
 
 namespace tersum::inline v0::presets {
 
@@ -34,9 +33,9 @@ namespace tersum::inline v0::presets {
 
 //! @name Native sums: the baselines
 //! @{
-inline constexpr cast_codec<float>    fp32{};
-inline constexpr cast_codec<half>     fp16{};  //!< What every comparison is made against.
-inline constexpr cast_codec<bfloat16> bf16{};
+inline constexpr codec<fixed_chunks<1024>, no_rotation, cast<float>, in_wire>    fp32{};
+inline constexpr codec<fixed_chunks<1024>, no_rotation, cast<half>, in_wire>     fp16{};  //!< What every comparison is made against.
+inline constexpr codec<fixed_chunks<1024>, no_rotation, cast<bfloat16>, in_wire> bf16{};
 //! @}
 
 //! @name Rotated saturating codes with tracked head-room: the default in-wire codecs
@@ -44,12 +43,12 @@ inline constexpr cast_codec<bfloat16> bf16{};
 //! nearest, which has less error and a bias that feedback removes.
 //! @{
 template <quantizer Quantizer, feedback Feedback = no_feedback, rotator Rotator = partial_hadamard<1024>>
-using tracked_saturating = codec<fixed_chunks<1024>, Rotator, rms_range<tracked_correlation>, Quantizer, saturating_sum<Quantizer::bits>, Feedback>;
-inline constexpr tracked_saturating<stochastic_quantizer<2>> rotated_sat2{.range = {.clip = 1.1f}};
-inline constexpr tracked_saturating<stochastic_quantizer<4>> rotated_sat4{.range = {.clip = 1.9f}};
-inline constexpr tracked_saturating<stochastic_quantizer<8>> rotated_sat8{.range = {.clip = 3.6f}};
-inline constexpr tracked_saturating<nearest_quantizer<2>, error_feedback> rotated_sat2_ef{.range = {.clip = 1.1f}};
-inline constexpr tracked_saturating<nearest_quantizer<4>, error_feedback> rotated_sat4_ef{.range = {.clip = 1.9f}};
+using tracked_saturating = codec<fixed_chunks<1024>, Rotator, summed_codes<rms_range<tracked_correlation>, Quantizer, saturating_sum<Quantizer::bits>>, in_wire, Feedback>;
+inline constexpr tracked_saturating<stochastic_quantizer<2>> rotated_sat2{.coder = {.range = {.clip = 1.1f}}};
+inline constexpr tracked_saturating<stochastic_quantizer<4>> rotated_sat4{.coder = {.range = {.clip = 1.9f}}};
+inline constexpr tracked_saturating<stochastic_quantizer<8>> rotated_sat8{.coder = {.range = {.clip = 3.6f}}};
+inline constexpr tracked_saturating<nearest_quantizer<2>, error_feedback> rotated_sat2_ef{.coder = {.range = {.clip = 1.1f}}};
+inline constexpr tracked_saturating<nearest_quantizer<4>, error_feedback> rotated_sat4_ef{.coder = {.range = {.clip = 1.9f}}};
 //! @}
 
 //! @name The same for half and bfloat16, rotated on the tensor cores of a GPU
@@ -57,14 +56,14 @@ inline constexpr tracked_saturating<nearest_quantizer<4>, error_feedback> rotate
 //! @{
 template <int Bits>
 using tensor_core_saturating = tracked_saturating<stochastic_quantizer<Bits>, no_feedback, tensor_core_hadamard<1024>>;
-inline constexpr tensor_core_saturating<4> rotated_sat4_tc{.range = {.clip = 1.9f}};
+inline constexpr tensor_core_saturating<4> rotated_sat4_tc{.coder = {.range = {.clip = 1.9f}}};
 //! @}
 
 //! @name TopKC: the chunks with the largest summed norms, in half; bits per coordinate in the name
 //! Han et al. (HotNets'24), section 3.1 and table 5, with its chunk sizes. Norms travel in bfloat16.
 //! @{
 template <int Size, feedback Feedback = no_feedback>
-using top_halves = cast_codec<half, top_chunks<Size>, Feedback>;
+using top_halves = codec<top_chunks<Size>, no_rotation, cast<half>, in_wire, Feedback>;
 inline constexpr top_halves<128> topkc_b05{.chunker = {.bits = 0.5f}};
 inline constexpr top_halves<64>  topkc_b2{.chunker = {.bits = 2}};
 inline constexpr top_halves<64>  topkc_b8{.chunker = {.bits = 8}};
@@ -74,20 +73,20 @@ inline constexpr top_halves<64, error_feedback>  topkc_b2_ef{.chunker = {.bits =
 
 //! @name Random chunks in half: what TopKC has to beat
 //! @{
-inline constexpr cast_codec<half, random_chunks<64>> randomkc_b2{.chunker = {.bits = 2}};
+inline constexpr codec<random_chunks<64>, no_rotation, cast<half>, in_wire> randomkc_b2{.chunker = {.bits = 2}};
 //! @}
 
 //! @name TopKC with rotated saturating codes of 4 bits in place of halves, 2 bits per coordinate
 //! @{
 template <quantizer Quantizer, feedback Feedback = no_feedback>
-using top_saturating = codec<top_chunks<256>, partial_hadamard<256>, rms_range<tracked_correlation, bfloat16>, Quantizer, saturating_sum<Quantizer::bits>, Feedback>;
-inline constexpr top_saturating<stochastic_quantizer<4>> topkc_sat4{.chunker = {.bits = 2}, .range = {.clip = 0}};
+using top_saturating = codec<top_chunks<256>, partial_hadamard<256>, summed_codes<rms_range<tracked_correlation, bfloat16>, Quantizer, saturating_sum<Quantizer::bits>>, in_wire, Feedback>;
+inline constexpr top_saturating<stochastic_quantizer<4>> topkc_sat4{.chunker = {.bits = 2}, .coder = {.range = {.clip = 0}}};
 //! @}
 
 //! @name A width of 0, 2, 4 or 8 bits for every chunk, summed in saturating lanes; bits per coordinate in the name
 //! @{
 template <quantizer Quantizer, feedback Feedback = no_feedback>
-using allocated_saturating = codec<allocated_chunks<256, 2, 4, 8>, partial_hadamard<256>, rms_range<tracked_correlation, bfloat16>, Quantizer, saturating_sum<8>, Feedback>;
+using allocated_saturating = codec<allocated_chunks<256, 2, 4, 8>, partial_hadamard<256>, summed_codes<rms_range<tracked_correlation, bfloat16>, Quantizer, saturating_sum<8>>, in_wire, Feedback>;
 inline constexpr allocated_saturating<stochastic_quantizer<8>> allocated_sat_2{.chunker = {.bits = 2}};
 inline constexpr allocated_saturating<stochastic_quantizer<8>> allocated_sat_4{.chunker = {.bits = 4}};
 inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> allocated_sat_4_ef{.chunker = {.bits = 4}};
@@ -113,7 +112,7 @@ inline constexpr alternating_iteration<4>  acp_r4{};
 //! Bits of a code in the name, a scale for every 1024.
 //! @{
 template <int Bits, feedback Feedback = no_feedback>
-using two_shot = two_shot_codec<fixed_chunks<1024>, partial_hadamard<1024>, lloyd_max<Bits>, Feedback>;
+using two_shot = codec<fixed_chunks<1024>, partial_hadamard<1024>, scaled_codes<lloyd_max<Bits>>, tersum::two_shot, Feedback>;
 inline constexpr two_shot<2> two_shot_2{};
 inline constexpr two_shot<3> two_shot_3{};
 inline constexpr two_shot<4> two_shot_4{};
@@ -126,7 +125,7 @@ inline constexpr two_shot<4, error_feedback> two_shot_4_ef{};
 //! `two_shot_4_8` has the widths of THC.
 //! @{
 template <int Up, int Down, feedback Feedback = no_feedback>
-using two_way_shot = two_shot_codec<fixed_chunks<1024>, partial_hadamard<1024>, ways<lloyd_max<Up>, lloyd_max<Down>>, Feedback>;
+using two_way_shot = codec<fixed_chunks<1024>, partial_hadamard<1024>, scaled_codes<lloyd_max<Up>>, two_shot_to<scaled_codes<lloyd_max<Down>>>, Feedback>;
 inline constexpr two_way_shot<4, 8> two_shot_4_8{};
 //! @}
 
@@ -134,7 +133,7 @@ inline constexpr two_way_shot<4, 8> two_shot_4_8{};
 //! The library keeps the scales, from the means that it decoded.
 //! @{
 template <int Bits>
-using metric_two_shot = two_shot_codec<fixed_chunks<1024>, partial_hadamard<1024>, lloyd_max<Bits>, no_feedback, kept_diagonal>;
+using metric_two_shot = codec<fixed_chunks<1024>, partial_hadamard<1024>, scaled_codes<lloyd_max<Bits>>, tersum::two_shot, no_feedback, kept_diagonal>;
 inline constexpr metric_two_shot<2> metric_2{};
 inline constexpr metric_two_shot<3> metric_3{};
 //! @}
@@ -143,7 +142,7 @@ inline constexpr metric_two_shot<3> metric_3{};
 //! Feedback keeps what a rank's own codes lost. Owners keep nothing, because chunks change owners from step to step.
 //! @{
 template <feedback Feedback = no_feedback>
-using allocated_two_shot = two_shot_codec<allocated_chunks<512, 1, 2, 3, 4, 5, 6, 8>, partial_hadamard<512>, lloyd_max<8>, Feedback>;
+using allocated_two_shot = codec<allocated_chunks<512, 1, 2, 3, 4, 5, 6, 8>, partial_hadamard<512>, scaled_codes<lloyd_max<8>>, tersum::two_shot, Feedback>;
 inline constexpr allocated_two_shot<> allocated_2{.chunker = {.bits = 2}};
 inline constexpr allocated_two_shot<> allocated_4{.chunker = {.bits = 4}};
 //! @}
@@ -152,7 +151,7 @@ inline constexpr allocated_two_shot<> allocated_4{.chunker = {.bits = 4}};
 //! The codes are those of `two_shot_*`. A rank receives n - 1 payloads, where two shots move 2 (n - 1) / n.
 //! @{
 template <int Bits, feedback Feedback = no_feedback>
-using gathered = gathered_codec<fixed_chunks<1024>, partial_hadamard<1024>, lloyd_max<Bits>, Feedback>;
+using gathered = codec<fixed_chunks<1024>, partial_hadamard<1024>, scaled_codes<lloyd_max<Bits>>, gather, Feedback>;
 inline constexpr gathered<2> gathered_2{};
 inline constexpr gathered<4> gathered_4{};
 //! @}
@@ -161,7 +160,7 @@ inline constexpr gathered<4> gathered_4{};
 //! The codes are those of `two_shot_*`; the mean is not encoded again. Bits of a code in the name, a scale for every 1024.
 //! @{
 template <int Bits, feedback Feedback = no_feedback>
-using sharded = sharded_codec<fixed_chunks<1024>, partial_hadamard<1024>, lloyd_max<Bits>, Feedback>;
+using sharded = codec<fixed_chunks<1024>, partial_hadamard<1024>, scaled_codes<lloyd_max<Bits>>, shard, Feedback>;
 inline constexpr sharded<4> sharded_4{};
 //! @}
 
@@ -169,15 +168,15 @@ inline constexpr sharded<4> sharded_4{};
 //! The parts of `rotated_sat4`, in saturating lanes.
 //! @{
 template <quantizer Quantizer, feedback Feedback = no_feedback>
-using saturating_shards = summed_shards_codec<fixed_chunks<1024>, partial_hadamard<1024>, rms_range<tracked_correlation>, Quantizer, saturating_sum<Quantizer::bits>, Feedback>;
-inline constexpr saturating_shards<stochastic_quantizer<4>> summed_shards_sat4{.range = {.clip = 1.9f}};
+using saturating_shards = codec<fixed_chunks<1024>, partial_hadamard<1024>, summed_codes<rms_range<tracked_correlation>, Quantizer, saturating_sum<Quantizer::bits>>, shard, Feedback>;
+inline constexpr saturating_shards<stochastic_quantizer<4>> summed_shards_sat4{.coder = {.range = {.clip = 1.9f}}};
 //! @}
 
 //! @name Values: each rank's shard in codes, for all ranks
 //! The codes are those of `two_shot_*`.
 //! @{
 template <int Bits, feedback Feedback = no_feedback>
-using values = values_codec<fixed_chunks<1024>, partial_hadamard<1024>, lloyd_max<Bits>, Feedback>;
+using values = codec<fixed_chunks<1024>, partial_hadamard<1024>, scaled_codes<lloyd_max<Bits>>, publish, Feedback>;
 inline constexpr values<4> values_4{};
 //! @}
 

@@ -69,7 +69,7 @@ struct chunk_entry {
 };
 static_assert(sizeof(chunk_entry) == 16);
 
-//! @brief Which chunks a rank is sent under a sharded codec, or publishes under `values_codec`, and where they lie among the parts.
+//! @brief Which chunks a rank is sent under `shard`, or sends under `publish`, and where they lie among the parts.
 struct shard_record {
   std::uint64_t word;    //!< First word of the rank's part.
   std::uint32_t first;   //!< Its first chunk.

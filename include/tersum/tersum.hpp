@@ -27,7 +27,6 @@
 #include <tersum/feedback/kept_by.hpp>
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/feedback/momentum.hpp>
-#include <tersum/gathered_codec.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
@@ -44,10 +43,6 @@
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
 #include <tersum/rotate/tensor_core_hadamard.hpp>
-#include <tersum/sharded_codec.hpp>
 #include <tersum/status.hpp>
-#include <tersum/summed_shards_codec.hpp>
-#include <tersum/two_shot_codec.hpp>
 #include <tersum/types.hpp>
-#include <tersum/values_codec.hpp>
 #include <tersum/version.hpp>

@@ -9,6 +9,7 @@
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/feedback/error_feedback.hpp>
+#include <tersum/form/two_shot.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/lookup_quantizer.hpp>
 #include <tersum/quantize/stochastic_quantizer.hpp>
@@ -21,7 +22,6 @@
 #include <tersum/reduce/widening_sum.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
-#include <tersum/two_shot_codec.hpp>
 #include <tersum/types.hpp>
 #include <tersum_baselines/drawn_coordinates.hpp>
 #include <tersum_baselines/float_levels.hpp>
@@ -40,11 +40,11 @@ namespace tersum::inline v0::presets {
 //! @name THC in native lanes: 4-bit codes, exact sums for up to 18 ranks
 //! The baseline of Han et al. (HotNets'24), after Li et al., THC (NSDI'24), and the same with less rotation.
 //! @{
-inline constexpr codec<fixed_chunks<1024>, full_hadamard, global_range<no_headroom>, stochastic_quantizer<4, independent>, widening_sum<4, 8>> thc_wide4{};
-inline constexpr codec<fixed_chunks<1024>, partial_hadamard<1024>, absmax_range<no_headroom>, stochastic_quantizer<4, independent>, widening_sum<4, 8>> thc_wide4_partial{};
-inline constexpr codec<fixed_chunks<1024>, no_rotation, absmax_range<no_headroom>, stochastic_quantizer<4, independent>, widening_sum<4, 8>> thc_wide4_unrotated{};
-inline constexpr codec<fixed_chunks<1024>, partial_hadamard<1024>, rms_range<no_headroom>, lookup_quantizer<thc_table_42>, widening_sum<6, 8>> thc_lookup4{.range = {.clip = 3.2971933f}};  //!< 16 levels of a table, for up to 6 ranks
-inline constexpr codec<fixed_chunks<1024>, partial_hadamard<1024>, rms_range<no_headroom>, lookup_quantizer<thc_table_42>, widening_sum<6, 16>> thc_lookup4_wide{.range = {.clip = 3.2971933f}};  //!< The same in lanes of 16 bits, for up to 1560 ranks, or (2^15 - 1) / 21
+inline constexpr codec<fixed_chunks<1024>, full_hadamard, summed_codes<global_range<no_headroom>, stochastic_quantizer<4, independent>, widening_sum<4, 8>>, in_wire> thc_wide4{};
+inline constexpr codec<fixed_chunks<1024>, partial_hadamard<1024>, summed_codes<absmax_range<no_headroom>, stochastic_quantizer<4, independent>, widening_sum<4, 8>>, in_wire> thc_wide4_partial{};
+inline constexpr codec<fixed_chunks<1024>, no_rotation, summed_codes<absmax_range<no_headroom>, stochastic_quantizer<4, independent>, widening_sum<4, 8>>, in_wire> thc_wide4_unrotated{};
+inline constexpr codec<fixed_chunks<1024>, partial_hadamard<1024>, summed_codes<rms_range<no_headroom>, lookup_quantizer<thc_table_42>, widening_sum<6, 8>>, in_wire> thc_lookup4{.coder = {.range = {.clip = 3.2971933f}}};  //!< 16 levels of a table, for up to 6 ranks
+inline constexpr codec<fixed_chunks<1024>, partial_hadamard<1024>, summed_codes<rms_range<no_headroom>, lookup_quantizer<thc_table_42>, widening_sum<6, 16>>, in_wire> thc_lookup4_wide{.coder = {.range = {.clip = 3.2971933f}}};  //!< The same in lanes of 16 bits, for up to 1560 ranks, or (2^15 - 1) / 21
 //! @}
 
 //! @name THC with saturation, as Han et al. (HotNets'24), section 3.2.2 describe it
@@ -52,7 +52,7 @@ inline constexpr codec<fixed_chunks<1024>, partial_hadamard<1024>, rms_range<no_
 //! `rotated_sat4`.
 //! @{
 template <int Bits>
-using thc_saturating = codec<fixed_chunks<1024>, partial_hadamard<1024>, absmax_range<no_headroom>, stochastic_quantizer<Bits, independent>, saturating_sum<Bits>>;
+using thc_saturating = codec<fixed_chunks<1024>, partial_hadamard<1024>, summed_codes<absmax_range<no_headroom>, stochastic_quantizer<Bits, independent>, saturating_sum<Bits>>, in_wire>;
 inline constexpr thc_saturating<2> thc_sat2{};
 inline constexpr thc_saturating<4> thc_sat4{};
 inline constexpr thc_saturating<8> thc_sat8{};
@@ -77,7 +77,7 @@ inline constexpr drawn_coordinates_codec<half, error_feedback> randomk_b2_ef{.ch
 //! two, as in MX formats; the number in the name is the bits of a code.
 //! @{
 template <class Quantizer, int Chunk>
-using two_shot_groups = two_shot_codec<fixed_chunks<Chunk>, no_rotation, Quantizer>;
+using two_shot_groups = codec<fixed_chunks<Chunk>, no_rotation, scaled_codes<Quantizer>, tersum::two_shot>;
 inline constexpr two_shot_groups<group_absmax<4, 32>, 512> blocks_4{};
 inline constexpr two_shot_groups<group_absmax<8, 32>, 512> blocks_8{};
 inline constexpr two_shot_groups<mx_quantizer<e2m1_levels>, 512> mxfp4{};
@@ -85,13 +85,13 @@ inline constexpr two_shot_groups<mx_quantizer<e4m3_levels>, 512> mxfp8{};
 inline constexpr two_shot_groups<nvfp4_quantizer, 256> nvfp4{};
 inline constexpr two_shot_groups<group_absmax<4, 128, linear_levels, bfloat16_scale, independent>, 2048> qsgd_4{};  //!< 7 levels of each sign, by the largest magnitude of a bucket of 128
 inline constexpr two_shot_groups<group_absmax<4, 128, natural_levels, bfloat16_scale, independent>, 2048> natural_4{};  //!< the same with powers of two
-inline constexpr two_shot_codec<fixed_chunks<2048>, no_rotation, group_two_means<128>, error_feedback> onebit_ef{};  //!< 1-bit SGD: the means of the signs of 128
+inline constexpr codec<fixed_chunks<2048>, no_rotation, scaled_codes<group_two_means<128>>, tersum::two_shot, error_feedback> onebit_ef{};  //!< 1-bit SGD: the means of the signs of 128
 //! @}
 
 //! @name Sums of ternary codes, and the majority vote of signs, times the ranks' mean magnitude: exact in lanes of 4 bits for up to 7 ranks
 //! @{
-inline constexpr codec<fixed_chunks<1024>, no_rotation, absmax_range<no_headroom>, stochastic_quantizer<2, independent>, guard_lanes<4>> terngrad{};  //!< TernGrad with a shared scale for each chunk (Wen et al., NIPS'17), without its clipping
-inline constexpr codec<fixed_chunks<1024>, no_rotation, mean_magnitude_range, sign_quantizer, majority_lanes<4>> sign_majority{};
+inline constexpr codec<fixed_chunks<1024>, no_rotation, summed_codes<absmax_range<no_headroom>, stochastic_quantizer<2, independent>, guard_lanes<4>>, in_wire> terngrad{};  //!< TernGrad with a shared scale for each chunk (Wen et al., NIPS'17), without its clipping
+inline constexpr codec<fixed_chunks<1024>, no_rotation, summed_codes<mean_magnitude_range, sign_quantizer, majority_lanes<4>>, in_wire> sign_majority{};
 //! @}
 
 // clang-format on

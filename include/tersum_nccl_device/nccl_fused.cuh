@@ -39,7 +39,7 @@ template <class Codec>
 //! four launches: norms, their sum, this kernel, and the end of the exchange; `two_shot_4` takes two. Means, states
 //! and residuals have the bits of `nccl_symmetric` and of `schedule::direct`.
 //!
-//! It takes codecs whose codes are summed, under `fixed_chunks`, with feedback or without, and `two_shot_codec` under
+//! It takes codecs whose codes are summed, under `fixed_chunks`, with feedback or without, and `two_shot` under
 //! `fixed_chunks` without feedback and in no metric that the library keeps; others are an error of the compiler. Gradients are float, half or bfloat16.
 //!
 //!     tersum::nccl_fused const fused{communicator, exec, memory};   // memory: fused_memory_bytes(plan) bytes of ncclMemAlloc

@@ -27,7 +27,7 @@ enum class message_kind : std::uint32_t {
 
 //! @brief The first bytes of every message, in the byte order of the machine; the payload follows at once.
 //!
-//! The payload of a push or an answer is the part of a `values_codec`, or float32 where the piece is not compressed; the others have
+//! The payload of a push or an answer is the part under `publish`, or float32 where the piece is not compressed; the others have
 //! none.
 struct message_header {
   static constexpr std::uint32_t expected_magic = 0x31737074;  //!< "tps1": the 1 is the version.

@@ -65,7 +65,7 @@ struct server_counts {
 //! For each piece and step: s = mean of D(c_i) over the workers i whose codes c_i came in time; the answer is c = C(s + gain e), and with
 //! feedback in `Down`, e = s + gain e - D(c). Codes are decoded, and added in float in the order of the workers, once the last one has
 //! come or the deadline has passed, so that results do not depend on the order of arrival. All workers get the same bytes. Where all
-//! workers are in time the mean is that of `all_reduce_mean` with a `two_shot_codec` of the same policies, but for the rounding of
+//! workers are in time the mean is that of `all_reduce_mean` with `two_shot` and the same policies, but for the rounding of
 //! floats, if the quantizer has no dither; with `cast` of powers of two it has the same bits.
 //!
 //! Pieces do not wait for each other; each is decoded and encoded by one thread. A piece's step begins with its first push. Steps ascend

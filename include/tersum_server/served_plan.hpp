@@ -6,11 +6,12 @@
 
 #pragma once
 
+#include <tersum/codec.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/feedback/error_feedback.hpp>
+#include <tersum/form/publish.hpp>
 #include <tersum/interop/plan_fingerprint.hpp>
 #include <tersum/status.hpp>
-#include <tersum/values_codec.hpp>
 #include <tersum_server/message_header.hpp>
 
 #include <cstddef>
@@ -42,8 +43,8 @@ struct served_piece {
 //!
 //! A piece is encoded by one rank as its whole shard: the codecs are those of `all_gather_values`, one for the way up, one for the way
 //! down. It allocates, like all of the parameter server.
-//! @tparam Up    A `values_codec` of pushes; its feedback, if any, is the workers'.
-//! @tparam Down  A `values_codec` of answers; its feedback is the server's.
+//! @tparam Up    A codec with `publish`, of pushes; its feedback, if any, is the workers'.
+//! @tparam Down  The same of answers; its feedback is the server's.
 template <publishing Up, publishing Down = Up>
 class served_plan {
   static_assert(!codes_differences<Up> && !codes_differences<Down>,
@@ -107,11 +108,11 @@ class served_plan {
   {
     return codec.plan(layout{pieces_[piece].size}, world{});
   }
-  template <class Chunker, class Rotator, class Quantizer, class Feedback>
-  [[nodiscard]] static auto decoder_of(values_codec<Chunker, Rotator, Quantizer, Feedback> const& c)
+  template <class Chunker, class Rotator, class Coder, class Feedback>
+  [[nodiscard]] static auto decoder_of(codec<Chunker, Rotator, Coder, publish, Feedback> const& c)
   {
-    return values_codec<Chunker, Rotator, Quantizer, no_feedback>{
-      c.chunker, c.rotator, c.quantizer, {}};
+    return codec<Chunker, Rotator, Coder, publish>{
+      .chunker = c.chunker, .rotator = c.rotator, .coder = c.coder};
   }
 
   Up up_;

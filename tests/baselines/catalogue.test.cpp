@@ -413,7 +413,7 @@ struct plain_two_means {
       most = std::max(most, detail::float_bits(values[i]) & 0x7fffffffU);
     }
     float const whole = detail::bits_float(most);
-    if (!detail::is_finite(whole)) { return detail::bits_float(0x7fffffffU); }
+    if (!(whole < 0x1p100F)) { return detail::bits_float(0x7fffffffU); }
     if (whole < 0x1p-100F) { return 0; }
     for (int group = 0; group < Size / Block; ++group) {
       float fields[Block / 8][4];

@@ -168,7 +168,7 @@ std::vector<double> read_chunk(std::uint32_t const* words,
 template <class Quantizer, int Size>
 void check_payload()
 {
-  using codec             = two_shot_codec<fixed_chunks<Size>, no_rotation, Quantizer>;
+  using codec = codec<fixed_chunks<Size>, no_rotation, scaled_codes<Quantizer>, two_shot>;
   constexpr std::size_t d = 3 * Size + 5;
   std::mt19937 random(11);
   std::normal_distribution<float> normal;
@@ -445,7 +445,7 @@ TEST_CASE("[group_absmax] codes and scales on the wire are those of the format")
 template <class Quantizer, int Size>
 double normal_error(int world, int steps, double* bias)
 {
-  using codec             = two_shot_codec<fixed_chunks<Size>, no_rotation, Quantizer>;
+  using codec = codec<fixed_chunks<Size>, no_rotation, scaled_codes<Quantizer>, two_shot>;
   constexpr std::size_t d = 1 << 14;
   std::mt19937_64 random(23);
   std::normal_distribution<float> normal;
@@ -520,7 +520,7 @@ TEST_CASE(
 
 TEST_CASE("[group_absmax] zeros, tiny, huge and non-finite gradients")
 {
-  using codec             = two_shot_codec<fixed_chunks<256>, no_rotation, linear>;
+  using codec             = codec<fixed_chunks<256>, no_rotation, scaled_codes<linear>, two_shot>;
   constexpr std::size_t d = 700;
   std::vector<std::vector<float>> in(2, std::vector<float>(d));
   tests::loopback_run<codec> run{codec{}, layout{d}, 2, 5};

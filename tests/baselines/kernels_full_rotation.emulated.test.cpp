@@ -20,7 +20,8 @@ using namespace tersum;
 using namespace tersum::tests;
 
 template <class Range, class Quantizer, class Reducer, int Size>
-using fully_rotated = codec<fixed_chunks<Size>, full_hadamard, Range, Quantizer, Reducer>;
+using fully_rotated =
+  codec<fixed_chunks<Size>, full_hadamard, summed_codes<Range, Quantizer, Reducer>, in_wire>;
 
 TEST_CASE("[kernels] thc_wide4 equals the CPU executor")
 {

@@ -5,6 +5,7 @@
 //! Exchanges through a server that looks up: all contributions, every subset of them, and no bias.
 
 #include "support/bad_input.hpp"
+#include "support/codecs.hpp"
 #include "support/normal_gradients.hpp"
 #include "support/staged_run.hpp"
 
@@ -193,12 +194,9 @@ TEST_CASE("[served] with all contributions the mean has the bits of an all-reduc
 }
 
 // Lanes for any number of ranks.
-constexpr codec<fixed_chunks<1024>,
-                partial_hadamard<1024>,
-                rms_range<no_headroom>,
-                lookup_quantizer<thc_table_42>,
-                widening_sum<6, 32>>
-  in_lanes_of_32{.range = presets::thc_lookup4.range};
+constexpr tests::
+  rotated_sums<1024, rms_range<no_headroom>, lookup_quantizer<thc_table_42>, widening_sum<6, 32>>
+    in_lanes_of_32{.coder = {.range = presets::thc_lookup4.coder.range}};
 
 TEST_CASE("[served] lanes of 16 bits serve any number of ranks up to 1560, with indices of 4 bits")
 {
@@ -225,7 +223,7 @@ TEST_CASE("[served] lanes of 16 bits serve any number of ranks up to 1560, with 
   reduced.decode();
   // The range is `clip` root mean squares over all ranks; what a rank has beyond it is .001 of its coordinates, which lose the
   // integral of (x - t)^2 beside the rounding of those within.
-  double const t      = static_cast<double>(wide.range.clip);
+  double const t      = static_cast<double>(wide.coder.range.clip);
   double const beyond = 2 * ((1 + t * t) * below(-t) - t * density(t));  // of both tails
   double error        = 0;
   for (std::size_t i = 0; i < d; ++i) {
@@ -303,11 +301,11 @@ TEST_CASE("[served] lanes of 32 bits hold the largest sum of as many ranks as a 
 TEST_CASE("[served] with any subset of the contributions, none included, a chunk is their mean")
 {
   check_every_subset(presets::thc_lookup4);
-  check_every_subset(codec<fixed_chunks<256>,
-                           partial_hadamard<256>,
-                           rms_range<no_headroom>,
-                           lookup_quantizer<thc_table_30, stratified>,
-                           widening_sum<5, 16>>{.range = {.clip = 2.1538747f}});
+  check_every_subset(
+    tests::rotated_sums<256,
+                        rms_range<no_headroom>,
+                        lookup_quantizer<thc_table_30, stratified>,
+                        widening_sum<5, 16>>{.coder = {.range = {.clip = 2.1538747f}}});
 }
 
 TEST_CASE("[served] lost contributions leave no bias: errors average out like rounding errors")
@@ -316,7 +314,7 @@ TEST_CASE("[served] lost contributions leave no bias: errors average out like ro
   constexpr std::size_t size = 1024;
   constexpr double spread    = 6;  // a share of 2e-9 is beyond: nothing is cut off
   auto codec                 = presets::thc_lookup4;
-  codec.range.clip           = static_cast<float>(spread);
+  codec.coder.range.clip     = static_cast<float>(spread);
   auto const in              = tests::normal_gradients(world, 2 * size, 5);
   unsigned const subset[]{0b1101, 0b0010};
   tests::staged_run<decltype(codec)> run{codec, layout{2 * size}, world, 17};

@@ -28,7 +28,7 @@ using emulator::host_context;
 using tersum::tests::mismatches;
 
 template <int Size>
-using codec_of = cast_codec<half, top_chunks<Size>>;
+using codec_of = codec<top_chunks<Size>, no_rotation, cast<half>, in_wire>;
 
 // 256 sums, or as many as a chunk fills, then pairs of neighbours.
 template <class Element>

@@ -5,6 +5,7 @@
 //! What is wrong with a call is said in a sentence and changes nothing; what is wrong with a gradient stays in its chunk.
 
 #include "support/bad_input.hpp"
+#include "support/codecs.hpp"
 #include "support/loopback_run.hpp"
 #include "support/normal_gradients.hpp"
 
@@ -53,52 +54,48 @@ TEST_CASE("[codec] a head-room that is none is refused, and one of one's own is 
   constexpr auto infinity = std::numeric_limits<float>::infinity();
   for (float const margin : {0.0f, -1.1f, nan, infinity}) {
     CAPTURE(margin);
-    auto tracked                  = presets::rotated_sat4;
-    tracked.range.headroom.margin = margin;
+    auto tracked                        = presets::rotated_sat4;
+    tracked.coder.range.headroom.margin = margin;
     CHECK(mentions(tracked.plan(d, {}).check(), "margin"));
-    auto widths                  = presets::allocated_sat_4;
-    widths.range.headroom.margin = margin;
+    auto widths                        = presets::allocated_sat_4;
+    widths.coder.range.headroom.margin = margin;
     CHECK(mentions(widths.plan(d, {}).check(), "margin"));
   }
-  using multiples = codec<fixed_chunks<128>,
-                          no_rotation,
-                          rms_range<fixed_headroom>,
-                          stochastic_quantizer<4>,
-                          saturating_sum<4>>;
+  using multiples =
+    tests::plain_sums<128, rms_range<fixed_headroom>, stochastic_quantizer<4>, saturating_sum<4>>;
   for (float const multiple : {-1.0f, nan, infinity}) {
     CAPTURE(multiple);
-    CHECK(mentions(multiples{.range = {.headroom = {.multiple = multiple}}}.plan(d, {}).check(),
-                   "multiple"));
+    CHECK(mentions(
+      multiples{.coder = {.range = {.headroom = {.multiple = multiple}}}}.plan(d, {}).check(),
+      "multiple"));
   }
   CHECK(multiples{}.plan(d, {}).check().ok());
 
-  using doubles = codec<fixed_chunks<128>,
-                        no_rotation,
-                        rms_range<doubled_world>,
-                        stochastic_quantizer<4>,
-                        saturating_sum<4>>;
+  using doubles =
+    tests::plain_sums<128, rms_range<doubled_world>, stochastic_quantizer<4>, saturating_sum<4>>;
   CHECK(doubles{}.plan(d, {.size = 8, .rank = 0}).check().ok());
-  CHECK(mentions(doubles{.range = {.headroom = {.most = 0}}}.plan(d, {}).check(), "most"));
+  CHECK(
+    mentions(doubles{.coder = {.range = {.headroom = {.most = 0}}}}.plan(d, {}).check(), "most"));
 }
 
 TEST_CASE("[codec] a tracked range that could not grow is refused")
 {
   // Where all lanes saturate the sum looks clip * margin times as wide as it did: with two bits 1.1 * margin.
   layout const d{1000};
-  auto two       = presets::rotated_sat2;
-  two.range.clip = 0;
+  auto two             = presets::rotated_sat2;
+  two.coder.range.clip = 0;
   CHECK(two.plan(d, {.size = 64, .rank = 0}).check().ok());
-  two.range.headroom.margin = 0.9f;
+  two.coder.range.headroom.margin = 0.9f;
   CHECK(mentions(two.plan(d, {.size = 64, .rank = 0}).check(), "clip"));
-  two.range.clip = 1.2f;
+  two.coder.range.clip = 1.2f;
   CHECK(two.plan(d, {.size = 64, .rank = 0}).check().ok());
-  auto four       = presets::rotated_sat4;
-  four.range.clip = 0;
+  auto four             = presets::rotated_sat4;
+  four.coder.range.clip = 0;
   CHECK(four.plan(d, {.size = 1000, .rank = 0}).check().ok());
   // Of several widths the narrowest must be able to grow too.
   auto widths = presets::allocated_sat_4;
   CHECK(widths.plan(d, {.size = 64, .rank = 0}).check().ok());
-  widths.range.headroom.margin = 0.9f;
+  widths.coder.range.headroom.margin = 0.9f;
   CHECK(mentions(widths.plan(d, {.size = 64, .rank = 0}).check(), "margin"));
 }
 
@@ -143,10 +140,10 @@ TEST_CASE("[codec] a state of as many tensors and chunks that lie elsewhere is r
     CHECK(mentions(begins_and_goes_on(plan, second), "initialize"));
   }
   // The width of the codes, the world and the shape of a matrix are not of the state.
-  CHECK(begins_and_goes_on(
-          plan,
-          presets::tracked_saturating<nearest_quantizer<8>, error_feedback>{.range = {.clip = 3.6f}}
-            .plan(of(bucket), ranks)) == status{});
+  CHECK(begins_and_goes_on(plan,
+                           presets::tracked_saturating<nearest_quantizer<8>, error_feedback>{
+                             .coder = {.range = {.clip = 3.6f}}}
+                             .plan(of(bucket), ranks)) == status{});
   CHECK(begins_and_goes_on(plan, presets::rotated_sat4_ef.plan(of(turned), {3, 1})) == status{});
 
   // But whether there is a residual: the bytes behind another state are none.
@@ -221,27 +218,21 @@ TEST_CASE("[codec] a plan says what cannot be exchanged")
   CHECK(presets::thc_wide4.plan(d, {.size = 19, .rank = 0}).check().code ==
         error_code::world_too_large);
   // Only saturating sums know what spread suits the world.
-  using exact        = codec<fixed_chunks<128>,
-                      no_rotation,
-                      rms_range<no_headroom>,
-                      stochastic_quantizer<4>,
-                      widening_sum<4, 8>>;
+  using exact =
+    tests::plain_sums<128, rms_range<no_headroom>, stochastic_quantizer<4>, widening_sum<4, 8>>;
   constexpr auto nan = std::numeric_limits<float>::quiet_NaN();
   for (float const spread : {0.0f, -1.0f, nan, std::numeric_limits<float>::infinity()}) {
     CAPTURE(spread);
-    CHECK(mentions(exact{.range = {.clip = spread}}.plan(d, {}).check(), "clip"));
-    auto saturating       = presets::rotated_sat4;
-    saturating.range.clip = spread;
+    CHECK(mentions(exact{.coder = {.range = {.clip = spread}}}.plan(d, {}).check(), "clip"));
+    auto saturating             = presets::rotated_sat4;
+    saturating.coder.range.clip = spread;
     CHECK(saturating.plan(d, {}).check().ok() == (spread == 0));
   }
   // Nor do they know it in largest magnitudes.
-  using magnitudes = codec<fixed_chunks<128>,
-                           no_rotation,
-                           absmax_range<tracked_correlation>,
-                           stochastic_quantizer<4>,
-                           saturating_sum<4>>;
+  using magnitudes = tests::
+    plain_sums<128, absmax_range<tracked_correlation>, stochastic_quantizer<4>, saturating_sum<4>>;
   CHECK(magnitudes{}.plan(d, {}).check().ok());
-  CHECK(mentions(magnitudes{.range = {.clip = 0}}.plan(d, {}).check(), "clip"));
+  CHECK(mentions(magnitudes{.coder = {.range = {.clip = 0}}}.plan(d, {}).check(), "clip"));
   tensor const gap[] = {{"a", 10, 10, 0}, {"b", 10, 10, 101}};
   CHECK(mentions(presets::fp16.plan(layout{.coordinates = 201, .tensors = gap}, {}).check(),
                  "layout.tensors"));

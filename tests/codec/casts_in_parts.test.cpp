@@ -12,7 +12,8 @@
 #include "support/shard_run.hpp"
 #include "support/values_run.hpp"
 
-#include <tersum/gathered_codec.hpp>
+#include <tersum/codec.hpp>
+#include <tersum/form/gather.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/tersum.hpp>
 
@@ -49,7 +50,7 @@ template <class T>
 void check_wire_and_mean(std::size_t d, int world)
 {
   CAPTURE(d);
-  using codec                = sharded_codec<fixed_chunks<256>, no_rotation, cast<T>>;
+  using codec                = codec<fixed_chunks<256>, no_rotation, cast<T>, shard>;
   constexpr std::size_t size = 256;
   auto const in              = gradients_of_all_sizes(world, d);
   auto const ranks           = static_cast<std::size_t>(world);
@@ -126,15 +127,15 @@ TEST_CASE("[casts in parts] the error is that of rounding to elements")
     CHECK(error > .94 * least);
     CHECK(error < 1.06 * 4 * least);
   };
-  check(error_of(two_shot_codec<fixed_chunks<1024>, no_rotation, cast<half>>{}, 3), 11, 2);
-  check(error_of(gathered_codec<fixed_chunks<256>, no_rotation, cast<bfloat16>>{}, 2), 8, 1);
+  check(error_of(codec<fixed_chunks<1024>, no_rotation, cast<half>, two_shot>{}, 3), 11, 2);
+  check(error_of(codec<fixed_chunks<256>, no_rotation, cast<bfloat16>, gather>{}, 2), 8, 1);
 }
 
 TEST_CASE("[casts in parts] a chunk with a value that is not finite is NaN, and no other one")
 {
   tests::shard_run<tests::host_buffer,
                    std::remove_const_t<decltype(
-                     sharded_codec<fixed_chunks<1024>, no_rotation, cast<tersum::half>>{})>,
+                     codec<fixed_chunks<1024>, no_rotation, cast<tersum::half>, shard>{})>,
                    float,
                    float>
     run{cpu_executor{}, {.gradient = {5000}, .world = 2}};
@@ -151,7 +152,7 @@ TEST_CASE("[casts in parts] values come back as halves of the owner's, the same 
 {
   tests::values_run<tests::host_buffer,
                     std::remove_const_t<decltype(
-                      values_codec<fixed_chunks<1024>, no_rotation, cast<tersum::half>>{})>,
+                      codec<fixed_chunks<1024>, no_rotation, cast<tersum::half>, publish>{})>,
                     float,
                     float>
     run{cpu_executor{}, {.values = {3001}, .world = 3}};

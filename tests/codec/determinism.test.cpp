@@ -112,7 +112,8 @@ void for_each_kind(Check const& check)
   check("thc_wide4", presets::thc_wide4);
   check("rotated_sat4", presets::rotated_sat4);
   check("8 bits with feedback",
-        presets::tracked_saturating<nearest_quantizer<8>, error_feedback>{.range = {.clip = 3.6f}});
+        presets::tracked_saturating<nearest_quantizer<8>, error_feedback>{
+          .coder = {.range = {.clip = 3.6f}}});
   check("topk_b2_ef", presets::topk_b2_ef);
 #if !defined(TERSUM_FEW_CODECS)
   check("fp32", presets::fp32);
@@ -125,8 +126,8 @@ void for_each_kind(Check const& check)
   check("topkc_b05_ef", presets::topkc_b05_ef);
   check("randomkc_b2", presets::randomkc_b2);
   check("chosen chunks with feedback",
-        presets::top_saturating<nearest_quantizer<4>, error_feedback>{.chunker = {.bits = 2},
-                                                                      .range   = {.clip = 0}});
+        presets::top_saturating<nearest_quantizer<4>, error_feedback>{
+          .chunker = {.bits = 2}, .coder = {.range = {.clip = 0}}});
   check("allocated_sat_4_ef", presets::allocated_sat_4_ef);
 #endif
 }

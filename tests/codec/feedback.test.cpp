@@ -4,6 +4,7 @@
 //! @file
 //! Error feedback keeps exactly what a rank's own codes lost, so that estimates of a constant gradient average to it.
 
+#include "support/codecs.hpp"
 #include "support/mismatches.hpp"
 #include "support/normal_gradients.hpp"
 #include "support/reference_codec.hpp"
@@ -27,18 +28,16 @@ constexpr double epsilon    = 0x1p-24;
 constexpr std::uint64_t key = 11;
 
 // Lanes that hold every sum, and a range that nothing exceeds: only rounding is lost.
-using exact_nearest    = codec<fixed_chunks<256>,
-                            partial_hadamard<256>,
-                            absmax_range<no_headroom>,
-                            nearest_quantizer<4>,
-                            widening_sum<4, 8>,
-                            error_feedback>;
-using exact_stochastic = codec<fixed_chunks<256>,
-                               partial_hadamard<256>,
-                               absmax_range<no_headroom>,
-                               stochastic_quantizer<4, stratified>,
-                               widening_sum<4, 8>,
-                               error_feedback>;
+using exact_nearest    = tests::rotated_sums<256,
+                                          absmax_range<no_headroom>,
+                                          nearest_quantizer<4>,
+                                          widening_sum<4, 8>,
+                                          error_feedback>;
+using exact_stochastic = tests::rotated_sums<256,
+                                             absmax_range<no_headroom>,
+                                             stochastic_quantizer<4, stratified>,
+                                             widening_sum<4, 8>,
+                                             error_feedback>;
 
 template <class Codec>
 void run_step(tests::staged_run<Codec>& run, std::vector<std::vector<float>> const& in)
@@ -205,11 +204,8 @@ TEST_CASE("[feedback] a rank that stays takes its residual into another world")
 
 TEST_CASE("[feedback] without it the average of biased estimates stays away")
 {
-  using biased = codec<fixed_chunks<256>,
-                       no_rotation,
-                       absmax_range<no_headroom>,
-                       nearest_quantizer<4>,
-                       widening_sum<4, 8>>;
+  using biased =
+    tests::plain_sums<256, absmax_range<no_headroom>, nearest_quantizer<4>, widening_sum<4, 8>>;
   tests::staged_run<biased> run{biased{}, layout{1000}, 1, key};
   auto const in = tests::normal_gradients(1, 1000, 29);
   run_step(run, in);

@@ -4,6 +4,8 @@
 //! @file
 //! Fingerprints follow from what memory is made of, and those of plans from parameters too: no two that differ in it agree.
 
+#include "support/codecs.hpp"
+
 #include <tersum/chunk/random_chunks.hpp>
 #include <tersum/detail/sections.hpp>
 #include <tersum/exchange/all_reduce_mean.hpp>
@@ -67,9 +69,7 @@ template <class Metric, class... Feedback>
 void add_two_shots(std::vector<made_state>& to, layout const& gradient, world const& ranks)
 {
   (to.push_back(describe(
-     two_shot_codec<fixed_chunks<1024>, partial_hadamard<1024>, lloyd_max<4>, Feedback, Metric>{},
-     gradient,
-     ranks)),
+     tests::rotated_codes<1024, lloyd_max<4>, two_shot, Feedback, Metric>{}, gradient, ranks)),
    ...);
 }
 
@@ -88,8 +88,9 @@ void add_feedbacks(std::vector<made_state>& to, layout const& gradient, world co
   add(presets::values<4, Feedback>{}...);
   add(presets::saturating_shards<nearest_quantizer<4>, Feedback>{}...);
   add(presets::tracked_saturating<nearest_quantizer<4>, Feedback>{}...);
-  add(cast_codec<half, top_chunks<64>, Feedback>{.chunker = {.bits = 2}}...);
-  add(cast_codec<half, top_chunks<128>, Feedback>{.chunker = {.bits = 2}}...);
+  add(codec<top_chunks<64>, no_rotation, cast<half>, in_wire, Feedback>{.chunker = {.bits = 2}}...);
+  add(
+    codec<top_chunks<128>, no_rotation, cast<half>, in_wire, Feedback>{.chunker = {.bits = 2}}...);
 }
 
 // A state of one plan, with which another one is to go on.
@@ -124,11 +125,8 @@ void is_refused(First const& first, Second const& second)
 TEST_CASE("[fingerprint] a plan refuses a state whose sections have another size")
 {
   using scales = kept_diagonal_in<bfloat16>;
-  using wide   = two_shot_codec<fixed_chunks<1024>,
-                              partial_hadamard<1024>,
-                              lloyd_max<4>,
-                              kept_by_ranks<error_feedback>,
-                              scales>;
+  using wide =
+    tests::rotated_codes<1024, lloyd_max<4>, two_shot, kept_by_ranks<error_feedback>, scales>;
   using gained = presets::two_shot<4, kept_by_ranks<decayed_feedback>>;
   is_refused(wide{}, gained{});
   is_refused(gained{}, wide{});
@@ -291,16 +289,9 @@ TEST_CASE(
 
   // Metrics.
   add(presets::metric_2, presets::metric_3);
-  add(two_shot_codec<fixed_chunks<1024>,
-                     partial_hadamard<1024>,
-                     lloyd_max<2>,
-                     no_feedback,
-                     kept_diagonal_in<bfloat16>>{});
-  add(two_shot_codec<fixed_chunks<1024>,
-                     partial_hadamard<1024>,
-                     lloyd_max<2>,
-                     no_feedback,
-                     given_diagonal>{});
+  add(
+    tests::rotated_codes<1024, lloyd_max<2>, two_shot, no_feedback, kept_diagonal_in<bfloat16>>{});
+  add(tests::rotated_codes<1024, lloyd_max<2>, two_shot, no_feedback, given_diagonal>{});
 
   // Chunkers.
   add(presets::topkc_b2, presets::topkc_b8, presets::randomkc_b2, presets::topkc_sat4);
@@ -309,31 +300,21 @@ TEST_CASE(
   add(presets::two_way_shot<4, 8>{}, presets::two_way_shot<8, 4>{}, presets::two_way_shot<3, 5>{});
 
   // Ranges, quantizers and reducers.
-  add(presets::tracked_saturating<stochastic_quantizer<4>>{.range = {.clip = 1.8f}});
-  add(presets::tracked_saturating<stochastic_quantizer<4, independent>>{.range = {.clip = 1.8f}});
-  add(presets::tracked_saturating<nearest_quantizer<4>>{.range = {.clip = 1.8f}});
+  add(presets::tracked_saturating<stochastic_quantizer<4>>{.coder = {.range = {.clip = 1.8f}}});
+  add(presets::tracked_saturating<stochastic_quantizer<4, independent>>{
+    .coder = {.range = {.clip = 1.8f}}});
+  add(presets::tracked_saturating<nearest_quantizer<4>>{.coder = {.range = {.clip = 1.8f}}});
   add(presets::tracked_saturating<stochastic_quantizer<4>, no_feedback, no_rotation>{
-    .range = {.clip = 1.8f}});
-  add(codec<fixed_chunks<1024>,
-            partial_hadamard<1024>,
-            rms_range<no_headroom>,
-            stochastic_quantizer<4>,
-            widening_sum<4, 8>>{.range = {.clip = 1.8f}},
-      codec<fixed_chunks<1024>,
-            partial_hadamard<1024>,
-            rms_range<no_headroom>,
-            stochastic_quantizer<4>,
-            widening_sum<4, 16>>{.range = {.clip = 1.8f}},
-      codec<fixed_chunks<1024>,
-            partial_hadamard<1024>,
-            rms_range<no_headroom>,
-            stochastic_quantizer<4>,
-            guard_lanes<8>>{.range = {.clip = 1.8f}},
-      codec<fixed_chunks<1024>,
-            partial_hadamard<1024>,
-            absmax_range<no_headroom>,
-            stochastic_quantizer<4>,
-            guard_lanes<8>>{.range = {.clip = 1.8f}});
+    .coder = {.range = {.clip = 1.8f}}});
+  add(
+    tests::rotated_sums<1024, rms_range<no_headroom>, stochastic_quantizer<4>, widening_sum<4, 8>>{
+      .coder = {.range = {.clip = 1.8f}}},
+    tests::rotated_sums<1024, rms_range<no_headroom>, stochastic_quantizer<4>, widening_sum<4, 16>>{
+      .coder = {.range = {.clip = 1.8f}}},
+    tests::rotated_sums<1024, rms_range<no_headroom>, stochastic_quantizer<4>, guard_lanes<8>>{
+      .coder = {.range = {.clip = 1.8f}}},
+    tests::rotated_sums<1024, absmax_range<no_headroom>, stochastic_quantizer<4>, guard_lanes<8>>{
+      .coder = {.range = {.clip = 1.8f}}});
 }
 
 TEST_CASE("[fingerprint] a section hashes its own name, and no two sections have the same")

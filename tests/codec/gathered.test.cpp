@@ -26,7 +26,8 @@ constexpr std::uint64_t seed = 31;
 constexpr double epsilon     = 0x1p-24;
 
 template <int Bits, class Feedback = no_feedback>
-using gathers = gathered_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<Bits>, Feedback>;
+using gathers =
+  codec<fixed_chunks<256>, partial_hadamard<256>, scaled_codes<lloyd_max<Bits>>, gather, Feedback>;
 
 template <class Codec>
 void check_against_formulas(Codec const& codec, std::size_t d, int world)
@@ -107,8 +108,10 @@ TEST_CASE("[gathered] a rank sends its payload once, and memory is a payload for
   CHECK(plan.wire_bytes() == 5168);
   CHECK(plan.workspace_bytes() == 3 * 5168);
   // Widths keep within the budget.
-  using allocated =
-    gathered_codec<allocated_chunks<256, 1, 2, 4>, partial_hadamard<256>, lloyd_max<4>>;
+  using allocated = codec<allocated_chunks<256, 1, 2, 4>,
+                          partial_hadamard<256>,
+                          scaled_codes<lloyd_max<4>>,
+                          gather>;
   for (std::uint64_t const d : {100u, 5000u, 100003u}) {
     auto const chosen = allocated{.chunker = {.bits = 2}}.plan(layout{d}, {.size = 3, .rank = 1});
     CHECK(chosen.check() == status{});

@@ -4,6 +4,7 @@
 //! @file
 //! Unbiasedness, determinism, feedback, buckets, plans.
 
+#include "support/codecs.hpp"
 #include "support/loopback_run.hpp"
 #include "support/normal_gradients.hpp"
 
@@ -29,11 +30,10 @@ using run_of = tests::loopback_run<std::remove_cvref_t<Codec>>;
 TEST_CASE(
   "[codec] codecs that claim it are unbiased in every coordinate, the first of a chunk included")
 {
-  using exact         = codec<fixed_chunks<128>,
-                      partial_hadamard<128>,
-                      absmax_range<no_headroom>,
-                      stochastic_quantizer<3, stratified>,
-                      widening_sum<3, 8>>;
+  using exact         = tests::rotated_sums<128,
+                                    absmax_range<no_headroom>,
+                                    stochastic_quantizer<3, stratified>,
+                                    widening_sum<3, 8>>;
   constexpr int world = 2, steps = 4000;
   std::size_t const d = 512;
   auto const in       = tests::normal_gradients(world, d, 3, .01f);
@@ -64,11 +64,8 @@ TEST_CASE(
 
 TEST_CASE("[codec] rounding to nearest is biased, which the same test shows")
 {
-  using nearest       = codec<fixed_chunks<128>,
-                        no_rotation,
-                        absmax_range<no_headroom>,
-                        nearest_quantizer<3>,
-                        widening_sum<3, 8>>;
+  using nearest =
+    tests::plain_sums<128, absmax_range<no_headroom>, nearest_quantizer<3>, widening_sum<3, 8>>;
   std::size_t const d = 512;
   auto const in       = tests::normal_gradients(1, d, 3, .01f);
   tests::loopback_run<nearest> run{nearest{}, layout{d}, 1, 77};

@@ -4,6 +4,7 @@
 //! @file
 //! Codecs in a metric do what they do without one to values that the caller has divided.
 
+#include "support/codecs.hpp"
 #include "support/loopback_run.hpp"
 
 #include <tersum/exchange/metric_scales.hpp>
@@ -24,28 +25,28 @@ namespace {
 constexpr std::uint64_t seed = 17;
 
 template <metric Metric, feedback Feedback = no_feedback>
-using shot =
-  two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<2>, Feedback, Metric>;
+using shot = tests::rotated_codes<256, lloyd_max<2>, two_shot, Feedback, Metric>;
 template <metric Metric, feedback Feedback = no_feedback>
-using widths = gathered_codec<allocated_chunks<512, 1, 2, 4, 8>,
-                              partial_hadamard<512>,
-                              lloyd_max<8>,
-                              Feedback,
-                              Metric>;
+using widths = codec<allocated_chunks<512, 1, 2, 4, 8>,
+                     partial_hadamard<512>,
+                     scaled_codes<lloyd_max<8>>,
+                     gather,
+                     Feedback,
+                     Metric>;
 template <metric Metric, feedback Feedback = no_feedback>
-using in_lanes = codec<fixed_chunks<1024>,
-                       partial_hadamard<1024>,
-                       rms_range<tracked_correlation>,
-                       stochastic_quantizer<4>,
-                       saturating_sum<4>,
-                       Feedback,
-                       Metric>;
+using in_lanes = tests::rotated_sums<1024,
+                                     rms_range<tracked_correlation>,
+                                     stochastic_quantizer<4>,
+                                     saturating_sum<4>,
+                                     Feedback,
+                                     Metric>;
 
 template <metric Metric, feedback Feedback = no_feedback>
-using halves = cast_codec<tersum::half, top_chunks<128>, Feedback, Metric>;
+using halves = codec<top_chunks<128>, no_rotation, cast<tersum::half>, in_wire, Feedback, Metric>;
 
 template <metric Metric>
-using casts_of_16 = cast_codec<bfloat16, top_chunks<128>, no_feedback, Metric>;
+using casts_of_16 =
+  codec<top_chunks<128>, no_rotation, cast<bfloat16>, in_wire, no_feedback, Metric>;
 
 // Tensors of which one bypasses and none ends with a chunk.
 tensor const tensors[] = {{.name = "matrix", .rows = 3001},
@@ -167,7 +168,8 @@ TEST_CASE("[metric] without scales a codec in a metric has the bytes of one with
 // gradients are independent. After that both are means of squares, where what did not travel counts as zeros.
 TEST_CASE("[metric] a cast's first scales are of the mean, or of the norms of chunks that stay")
 {
-  using codec_type        = cast_codec<float, top_chunks<256, float>, no_feedback, kept_diagonal>;
+  using codec_type =
+    codec<top_chunks<256, float>, no_rotation, cast<float>, in_wire, no_feedback, kept_diagonal>;
   constexpr int world     = 3;
   constexpr std::size_t d = 8 * 256 - 56;
   tests::loopback_run<codec_type> run{{.chunker = {.bits = 10}}, layout{d}, world, seed};

@@ -4,6 +4,8 @@
 //! @file
 //! Plans are arithmetic: bytes by hand for every preset, bounds on memory, constants of the compiler.
 
+#include "support/codecs.hpp"
+
 #include <tersum/presets.hpp>
 #include <tersum/range/absmax_range.hpp>
 #include <tersum/range/global_range.hpp>
@@ -296,27 +298,24 @@ TEST_CASE("[plan] TopK sends pairs of an index and a half, and keeps the parts o
 
 TEST_CASE("[plan] wire scalars of other types and other statistics are counted")
 {
-  using halves    = codec<fixed_chunks<128>,
-                       partial_hadamard<128>,
-                       rms_range<no_headroom, bfloat16>,
-                       stochastic_quantizer<4>,
-                       guard_lanes<8, std::uint64_t>>;
+  using halves    = tests::rotated_sums<128,
+                                     rms_range<no_headroom, bfloat16>,
+                                     stochastic_quantizer<4>,
+                                     guard_lanes<8, std::uint64_t>>;
   auto const plan = halves{}.plan(layout{1000}, {.size = 18, .rank = 0});
   CHECK(plan.check().ok());
   CHECK(plan.agreed_bytes() == 8 * 2);
   CHECK(plan.payload_bytes() == 8 * 128);
   // A tracked range of magnitudes sends a norm a tensor besides.
-  using magnitudes = codec<fixed_chunks<256>,
-                           partial_hadamard<256>,
-                           absmax_range<tracked_correlation>,
-                           stochastic_quantizer<4>,
-                           saturating_sum<4>>;
+  using magnitudes = tests::rotated_sums<256,
+                                         absmax_range<tracked_correlation>,
+                                         stochastic_quantizer<4>,
+                                         saturating_sum<4>>;
   CHECK(magnitudes{}.plan(layout{1000}, {}).agreed_bytes() == (4 + 1) * 4);
-  using whole = codec<fixed_chunks<256>,
-                      partial_hadamard<256>,
-                      global_range<tracked_correlation>,
-                      stochastic_quantizer<4>,
-                      saturating_sum<4>>;
+  using whole = tests::rotated_sums<256,
+                                    global_range<tracked_correlation>,
+                                    stochastic_quantizer<4>,
+                                    saturating_sum<4>>;
   CHECK(whole{}.plan(layout{1000}, {}).agreed_bytes() == 4);
 }
 
@@ -343,16 +342,10 @@ TEST_CASE("[plan] every world that the lanes hold is accepted, and the next one 
     CHECK((made.ok() || made.code == error_code::world_too_large));
     return made.ok();
   };
-  using guarded2 = codec<fixed_chunks<128>,
-                         partial_hadamard<128>,
-                         rms_range<no_headroom>,
-                         stochastic_quantizer<2>,
-                         guard_lanes<4>>;
-  using wide8    = codec<fixed_chunks<128>,
-                      partial_hadamard<128>,
-                      rms_range<no_headroom>,
-                      stochastic_quantizer<8>,
-                      widening_sum<8, 16>>;
+  using guarded2 =
+    tests::rotated_sums<128, rms_range<no_headroom>, stochastic_quantizer<2>, guard_lanes<4>>;
+  using wide8 =
+    tests::rotated_sums<128, rms_range<no_headroom>, stochastic_quantizer<8>, widening_sum<8, 16>>;
   CHECK(fits(presets::thc_wide4, 127 / 7));
   CHECK_FALSE(fits(presets::thc_wide4, 127 / 7 + 1));
   CHECK(fits(guarded2{}, 15 / 2));

@@ -114,7 +114,7 @@ void check_budget(Codec const& codec)
 }
 
 template <class T, class Scalar>
-constexpr cast_codec<T, top_chunks<128, Scalar>> top_with(float bits)
+constexpr codec<top_chunks<128, Scalar>, no_rotation, cast<T>, in_wire> top_with(float bits)
 {
   return {.chunker = {.bits = bits}};
 }
@@ -194,7 +194,8 @@ TEST_CASE(
   "[selection] a gradient that a budget does not pay for bypasses the codec, unless it is told not to")
 {
   check_unpaid(presets::topkc_b05);
-  check_unpaid(cast_codec<tersum::half, random_chunks<64>, error_feedback>{.chunker = {.bits = 2}});
+  check_unpaid(codec<random_chunks<64>, no_rotation, cast<tersum::half>, in_wire, error_feedback>{
+    .chunker = {.bits = 2}});
   check_unpaid(presets::allocated_sat_2,
                {{.rows = 10, .columns = 19}, {.rows = 10, .offset = 190}});
 
@@ -210,7 +211,7 @@ TEST_CASE("[selection] plans name what cannot be")
   auto const problem = [](auto const& codec, int world) {
     return std::string(codec.plan(layout{1000}, {.size = world, .rank = 0}).check().message);
   };
-  cast_codec<half, top_chunks<64>> negative{.chunker = {.bits = -1}};
+  codec<top_chunks<64>, no_rotation, cast<half>, in_wire> negative{.chunker = {.bits = -1}};
   CHECK(problem(negative, 2) == "the chunker's bits must be between 0 and 64");
   auto heavy              = presets::allocated_sat_2;
   heavy.chunker.weighting = 2;
@@ -289,8 +290,10 @@ TEST_CASE("[selection] a tensor's weight counts like energy, and 0 leaves the bi
           .check()
           .message == "the weight of a tensor must be finite and not negative");
   bucket[1].weight = 2;
-  CHECK(cast_codec<half, top_chunks<64, norm_log>>{}.plan(wrong, {}).check().code ==
-        error_code::unsupported);
+  CHECK(codec<top_chunks<64, norm_log>, no_rotation, cast<half>, in_wire>{}
+          .plan(wrong, {})
+          .check()
+          .code == error_code::unsupported);
 }
 
 TEST_CASE("[selection] feedback brings every chunk to travel, and the average to the mean")

@@ -4,6 +4,7 @@
 //! @file
 //! What codecs that choose chunks lose: as much as computed directly, on real gradients and on normal ones.
 
+#include "support/codecs.hpp"
 #include "support/loopback_run.hpp"
 #include "support/normal_gradients.hpp"
 #include "support/sample_gradients.hpp"
@@ -96,9 +97,10 @@ TEST_CASE("[selection_errors] TopKC equals a direct computation on the sample gr
       CHECK(exact.plan(layout{d}, {.size = 4, .rank = 0}).payload_bytes() / 2 / size == chosen);
       CHECK(std::abs(error_of(exact, in) - direct_error(in, size, chosen)) <= 1e-6);
     };
-    check(presets::topkc_b05, cast_codec<half, top_chunks<128, float>>{}, 128);
-    check(presets::topkc_b2, cast_codec<half, top_chunks<64, float>>{}, 64);
-    check(presets::topkc_b8, cast_codec<half, top_chunks<64, float>>{}, 64);
+    check(
+      presets::topkc_b05, codec<top_chunks<128, float>, no_rotation, cast<half>, in_wire>{}, 128);
+    check(presets::topkc_b2, codec<top_chunks<64, float>, no_rotation, cast<half>, in_wire>{}, 64);
+    check(presets::topkc_b8, codec<top_chunks<64, float>, no_rotation, cast<half>, in_wire>{}, 64);
   }
 }
 
@@ -184,17 +186,19 @@ TEST_CASE("[selection_errors] widths by worth beat one width for all on the samp
     // ones, vary by sqrt(2 / 391008) = .23 % from run to run: four deviations of a difference are 1.3 %.
     CHECK(codec<allocated_chunks<1024, 2, 4, 8>,
                 partial_hadamard<1024>,
-                rms_range<tracked_correlation, bfloat16>,
-                stochastic_quantizer<8>,
-                saturating_sum<8>>{.chunker = {.bits = 8}}
+                summed_codes<rms_range<tracked_correlation, bfloat16>,
+                             stochastic_quantizer<8>,
+                             saturating_sum<8>>,
+                in_wire>{.chunker = {.bits = 8}}
             .plan(layout{(*in)[0].size()}, {.size = 4, .rank = 0})
             .wire_bytes() <
           presets::rotated_sat8.plan(layout{(*in)[0].size()}, {.size = 4, .rank = 0}).wire_bytes());
     CHECK(error_of(codec<allocated_chunks<1024, 2, 4, 8>,
                          partial_hadamard<1024>,
-                         rms_range<tracked_correlation, bfloat16>,
-                         stochastic_quantizer<8>,
-                         saturating_sum<8>>{.chunker = {.bits = 8}},
+                         summed_codes<rms_range<tracked_correlation, bfloat16>,
+                                      stochastic_quantizer<8>,
+                                      saturating_sum<8>>,
+                         in_wire>{.chunker = {.bits = 8}},
                    *in) <= 1.013 * error_of(presets::rotated_sat8, *in));
   }
 }
@@ -206,13 +210,12 @@ TEST_CASE("[selection_errors] the table of distortions is what normal gradients 
   auto const check = []<int Bits>(std::integral_constant<int, Bits>, int world) {
     CAPTURE(Bits);
     CAPTURE(world);
-    using fixed = codec<fixed_chunks<1024>,
-                        partial_hadamard<1024>,
-                        rms_range<tracked_correlation>,
-                        stochastic_quantizer<Bits>,
-                        saturating_sum<Bits>>;
+    using fixed = tests::rotated_sums<1024,
+                                      rms_range<tracked_correlation>,
+                                      stochastic_quantizer<Bits>,
+                                      saturating_sum<Bits>>;
     fixed automatic{};
-    automatic.range.clip = 0;
+    automatic.coder.range.clip = 0;
     // With two bits the head-room falls by some per cent in a step, for forty steps.
     auto const in = tests::normal_gradients(world, 1 << 16, 11);
     CHECK(

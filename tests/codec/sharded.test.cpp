@@ -6,6 +6,7 @@
 
 #include "support/bad_input.hpp"
 #include "support/chunk_rotation.hpp"
+#include "support/codecs.hpp"
 #include "support/coded_chunk.hpp"
 #include "support/mismatches.hpp"
 #include "support/normal_gradients.hpp"
@@ -32,7 +33,8 @@ namespace {
 constexpr double epsilon = 0x1p-24;
 
 template <int Bits, int Size = 256, class Feedback = no_feedback>
-using shards = sharded_codec<fixed_chunks<Size>, partial_hadamard<Size>, lloyd_max<Bits>, Feedback>;
+using shards =
+  codec<fixed_chunks<Size>, partial_hadamard<Size>, scaled_codes<lloyd_max<Bits>>, shard, Feedback>;
 
 template <class Codec, class Element = float, class ShardElement = Element>
 using run_of = tests::shard_run<tests::host_buffer, Codec, Element, ShardElement>;
@@ -122,11 +124,7 @@ TEST_CASE("[sharded] codes, scales and shards of the mean are those of the formu
 TEST_CASE("[sharded] shards in a metric are multiples of those of divided values")
 {
   constexpr std::size_t d = 1000, size = 256;
-  using in_units = sharded_codec<fixed_chunks<size>,
-                                 partial_hadamard<size>,
-                                 lloyd_max<3>,
-                                 no_feedback,
-                                 given_diagonal>;
+  using in_units = tests::rotated_codes<size, lloyd_max<3>, shard, no_feedback, given_diagonal>;
   boundaries const cuts{0, 10, 300, 301, d};
   auto const in = tests::normal_gradients(4, d, 17);
   run_of<in_units> run{cpu_executor{}, {.gradient = {d}, .world = 4, .cuts = cuts}};

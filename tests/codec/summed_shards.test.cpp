@@ -36,28 +36,22 @@ namespace {
 template <class Codec, class Element = float, class ShardElement = Element>
 using run_of = tests::shard_run<tests::host_buffer, Codec, Element, ShardElement>;
 
-template <class Codec>
-typename Codec::whole_type whole_of(Codec const& codec)
+//! The same for `all_reduce_mean`.
+template <class Ch, class R, class Co, class F, class M>
+codec<Ch, R, Co, in_wire, F, M> whole_of(codec<Ch, R, Co, shard, F, M> const& of)
 {
-  return {.chunker   = codec.chunker,
-          .rotator   = codec.rotator,
-          .range     = codec.range,
-          .quantizer = codec.quantizer,
-          .reducer   = codec.reducer,
-          .feedback  = codec.feedback,
-          .metric    = codec.metric};
+  return {of.chunker, of.rotator, of.feedback, of.metric, of.coder};
 }
 
 template <int Lanes,
           class Headroom,
           class Feedback  = no_feedback,
           class Quantizer = stochastic_quantizer<Lanes>>
-using saturating = summed_shards_codec<fixed_chunks<256>,
-                                       partial_hadamard<256>,
-                                       rms_range<Headroom>,
-                                       Quantizer,
-                                       saturating_sum<Lanes>,
-                                       Feedback>;
+using saturating = codec<fixed_chunks<256>,
+                         partial_hadamard<256>,
+                         summed_codes<rms_range<Headroom>, Quantizer, saturating_sum<Lanes>>,
+                         shard,
+                         Feedback>;
 
 //! What an all-reduce of a layout with one tensor for each shard gives, step after step, for gradients of `Element`.
 template <class Codec, class Element>
@@ -117,7 +111,7 @@ void equals_all_reduce(Codec const& codec, std::size_t d, boundaries const& cuts
   CAPTURE(world);
   run_of<Codec, Element> run{cpu_executor{},
                              {.codec = codec, .gradient = {d}, .world = world, .cuts = cuts}};
-  reference<typename Codec::whole_type, Element> whole{whole_of(codec), d, world, cuts};
+  reference<decltype(whole_of(codec)), Element> whole{whole_of(codec), d, world, cuts};
   CHECK(run[0].plan.payload_bytes() == whole[0].plan.payload_bytes());
   for (int step = 0; step < steps; ++step) {
     std::vector<std::vector<Element>> in;
@@ -171,40 +165,41 @@ TEST_CASE("[summed shards] a shard has the bits of an all-reduce of tensors that
   equals_all_reduce<bfloat16>(tracked{}, 1000, {0, 1000, 1000, 1000});
   equals_all_reduce(presets::summed_shards_sat4, 9001, {0, 500, 501, 9001});
   equals_all_reduce(
-    presets::saturating_shards<nearest_quantizer<4>, error_feedback>{.range = {.clip = 1.9f}},
+    presets::saturating_shards<nearest_quantizer<4>, error_feedback>{
+      .coder = {.range = {.clip = 1.9f}}},
     9001,
     {0, 500, 501, 9001});
-  equals_all_reduce(summed_shards_codec<fixed_chunks<1024>,
-                                        partial_hadamard<1024>,
-                                        rms_range<no_headroom>,
-                                        stochastic_quantizer<4>,
-                                        widening_sum<4, 8>>{.range = {.clip = 3.0f}},
-                    9001,
-                    {0, 500, 501, 9001});
-  using unrotated = summed_shards_codec<fixed_chunks<128>,
-                                        no_rotation,
-                                        absmax_range<no_headroom>,
-                                        stochastic_quantizer<4>,
-                                        widening_sum<4, 16>>;
+  equals_all_reduce(
+    codec<fixed_chunks<1024>,
+          partial_hadamard<1024>,
+          summed_codes<rms_range<no_headroom>, stochastic_quantizer<4>, widening_sum<4, 8>>,
+          shard>{.coder = {.range = {.clip = 3.0f}}},
+    9001,
+    {0, 500, 501, 9001});
+  using unrotated =
+    codec<fixed_chunks<128>,
+          no_rotation,
+          summed_codes<absmax_range<no_headroom>, stochastic_quantizer<4>, widening_sum<4, 16>>,
+          shard>;
   equals_all_reduce(unrotated{}, 1000, uneven);
-  using in_metric = summed_shards_codec<fixed_chunks<256>,
-                                        tensor_core_hadamard<256>,
-                                        rms_range<tracked_correlation>,
-                                        stochastic_quantizer<8>,
-                                        saturating_sum<8>,
-                                        error_feedback,
-                                        given_diagonal>;
+  using in_metric =
+    codec<fixed_chunks<256>,
+          tensor_core_hadamard<256>,
+          summed_codes<rms_range<tracked_correlation>, stochastic_quantizer<8>, saturating_sum<8>>,
+          shard,
+          error_feedback,
+          given_diagonal>;
   equals_all_reduce(in_metric{}, 1000, uneven);
 }
 
 TEST_CASE("[summed shards] slices of the shards, each an exchange of its own, make up the shards")
 {
   // As docs/transports.md cuts them. Codes that depend on nothing but their chunk have the bits of the whole shards.
-  using codec         = summed_shards_codec<fixed_chunks<128>,
-                                    no_rotation,
-                                    absmax_range<no_headroom>,
-                                    nearest_quantizer<4>,
-                                    widening_sum<4, 8>>;
+  using codec =
+    codec<fixed_chunks<128>,
+          no_rotation,
+          summed_codes<absmax_range<no_headroom>, nearest_quantizer<4>, widening_sum<4, 8>>,
+          shard>;
   layout const bucket = tests::odd_bucket().gradient();
   auto const d        = static_cast<std::size_t>(bucket.coordinates);
   boundaries const cuts{0, 1025, 1025, d};
@@ -317,12 +312,11 @@ TEST_CASE("[summed shards] the plan says what travels, and names a wrong argumen
   CHECK(
     mentions(presets::summed_shards_sat4.plan(layout{3000}, {.size = 2, .rank = 0}, wrong).check(),
              "boundaries"));
-  auto const crowd = summed_shards_codec<fixed_chunks<1024>,
-                                         partial_hadamard<1024>,
-                                         rms_range<no_headroom>,
-                                         stochastic_quantizer<4>,
-                                         widening_sum<4, 8>>{
-    .range = {.clip =
-                3.0f}}.plan(layout{3000}, {.size = 19, .rank = 0});
+  auto const crowd =
+    codec<fixed_chunks<1024>,
+          partial_hadamard<1024>,
+          summed_codes<rms_range<no_headroom>, stochastic_quantizer<4>, widening_sum<4, 8>>,
+          shard>{.coder = {.range = {.clip = 3.0f}}}
+      .plan(layout{3000}, {.size = 19, .rank = 0});
   CHECK(crowd.check().code == error_code::world_too_large);
 }

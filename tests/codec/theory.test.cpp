@@ -4,6 +4,7 @@
 //! @file
 //! Measured errors equal theory: closed forms for normal coordinates, and what rotation and stratification are worth.
 
+#include "support/codecs.hpp"
 #include "support/loopback_run.hpp"
 
 #include <tersum/presets.hpp>
@@ -80,11 +81,11 @@ template <int Size,
           class Range,
           class Dither  = independent,
           class Rotator = partial_hadamard<Size>>
-using exact_codec = codec<fixed_chunks<Size>,
-                          Rotator,
-                          Range,
-                          stochastic_quantizer<Bits, Dither>,
-                          widening_sum<Bits, 16>>;
+using exact_codec =
+  codec<fixed_chunks<Size>,
+        Rotator,
+        summed_codes<Range, stochastic_quantizer<Bits, Dither>, widening_sum<Bits, 16>>,
+        in_wire>;
 
 // The largest squared magnitude of n groups of C coordinates, per chunk, averaged: E[M^2] measured in double. Normal
 // coordinates stay normal under rotation, so the unrotated ones serve.
@@ -114,7 +115,7 @@ TEST_CASE(
     auto const in = draw_normal(world, 17);
     CAPTURE(world);
     CAPTURE(levels);
-    double const spread = codec.range.clip;
+    double const spread = codec.coder.range.clip;
     // Clipping is a bias of each rank's own: independent ranks add its energy like that of the signal. Codes beyond the
     // range carry no rounding variance, a share of erfc(T / sqrt 2).
     double const inside = 1 - std::erfc(spread / std::numbers::sqrt2);
@@ -123,10 +124,10 @@ TEST_CASE(
     // on the quarter of the error that it is are 1.7 %; and a chunk of C normal values has its own norm, 2 / C.
     CHECK(error_of(codec, in) == doctest::Approx(theory).epsilon(.03).scale(0));
   };
-  check(exact_codec<1024, 4, rms_range<no_headroom>>{.range = {.clip = 2.2f}}, 1, 7);
-  check(exact_codec<1024, 4, rms_range<no_headroom>>{.range = {.clip = 3.0f}}, 4, 7);
-  check(exact_codec<256, 5, rms_range<no_headroom>>{.range = {.clip = 2.7f}}, 2, 15);
-  check(exact_codec<4096, 3, rms_range<no_headroom>>{.range = {.clip = 2.2f}}, 3, 3);
+  check(exact_codec<1024, 4, rms_range<no_headroom>>{.coder = {.range = {.clip = 2.2f}}}, 1, 7);
+  check(exact_codec<1024, 4, rms_range<no_headroom>>{.coder = {.range = {.clip = 3.0f}}}, 4, 7);
+  check(exact_codec<256, 5, rms_range<no_headroom>>{.coder = {.range = {.clip = 2.7f}}}, 2, 15);
+  check(exact_codec<4096, 3, rms_range<no_headroom>>{.coder = {.range = {.clip = 2.2f}}}, 3, 3);
 }
 
 TEST_CASE(
@@ -156,9 +157,11 @@ TEST_CASE("[codec] stratified dither has the error of independent dither times (
     auto const in       = draw_normal(world, 31);
     double const spread = 4;
     double const apart  = error_of(
-      exact_codec<1024, 4, rms_range<no_headroom>, independent>{.range = {.clip = 4.0f}}, in);
+      exact_codec<1024, 4, rms_range<no_headroom>, independent>{.coder = {.range = {.clip = 4.0f}}},
+      in);
     double const sharing = error_of(
-      exact_codec<1024, 4, rms_range<no_headroom>, stratified>{.range = {.clip = 4.0f}}, in);
+      exact_codec<1024, 4, rms_range<no_headroom>, stratified>{.coder = {.range = {.clip = 4.0f}}},
+      in);
     CAPTURE(world);
     double const clipped = clipped_energy(spread);
     CHECK((sharing - clipped) / (apart - clipped) ==
@@ -208,22 +211,20 @@ TEST_CASE(
   "[codec] a saturating sum with fitting head-room has the published error, whatever the correlation")
 {
   // Normal coordinates, n = 4, 4 bits, best head-room: .061 to .063 with independent dither, common signal or not.
-  using sat4       = codec<fixed_chunks<8192>,
-                     partial_hadamard<8192>,
-                     rms_range<fixed_headroom>,
-                     stochastic_quantizer<4, independent>,
-                     saturating_sum<4>>;
+  using sat4       = tests::rotated_sums<8192,
+                                   rms_range<fixed_headroom>,
+                                   stochastic_quantizer<4, independent>,
+                                   saturating_sum<4>>;
   auto const apart = draw_normal(4, 53);
-  CHECK(error_of(sat4{.range = {.clip = 1.85f, .headroom = {2.0f}}}, apart) ==
+  CHECK(error_of(sat4{.coder = {.range = {.clip = 1.85f, .headroom = {2.0f}}}}, apart) ==
         doctest::Approx(.062).epsilon(.05).scale(0));
   std::vector<std::vector<float>> const alike(4, apart[0]);
-  CHECK(error_of(sat4{.range = {.clip = 1.85f, .headroom = {4.0f}}}, alike) ==
+  CHECK(error_of(sat4{.coder = {.range = {.clip = 1.85f, .headroom = {4.0f}}}}, alike) ==
         doctest::Approx(.062).epsilon(.05).scale(0));
   // And the literal recipe loses most of an identical sum: .163 published for the largest magnitude's range.
-  using recipe = codec<fixed_chunks<8192>,
-                       partial_hadamard<8192>,
-                       absmax_range<no_headroom>,
-                       stochastic_quantizer<4, independent>,
-                       saturating_sum<4>>;
+  using recipe = tests::rotated_sums<8192,
+                                     absmax_range<no_headroom>,
+                                     stochastic_quantizer<4, independent>,
+                                     saturating_sum<4>>;
   CHECK(error_of(recipe{}, alike) == doctest::Approx(.163).epsilon(.05).scale(0));
 }

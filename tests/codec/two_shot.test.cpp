@@ -6,6 +6,7 @@
 
 #include "support/bad_input.hpp"
 #include "support/chunk_rotation.hpp"
+#include "support/codecs.hpp"
 #include "support/coded_chunk.hpp"
 #include "support/loopback_run.hpp"
 #include "support/mismatches.hpp"
@@ -28,13 +29,11 @@ constexpr std::uint64_t seed = 31;
 constexpr double epsilon     = 0x1p-24;
 
 template <int Bits, int Size = 256, class Feedback = no_feedback>
-using shot = two_shot_codec<fixed_chunks<Size>, partial_hadamard<Size>, lloyd_max<Bits>, Feedback>;
+using shot = tests::rotated_codes<Size, lloyd_max<Bits>, two_shot, Feedback>;
 
 template <int Up, int Down, class Feedback = no_feedback>
-using two_way = two_shot_codec<fixed_chunks<256>,
-                               partial_hadamard<256>,
-                               ways<lloyd_max<Up>, lloyd_max<Down>>,
-                               Feedback>;
+using two_way =
+  tests::rotated_codes<256, lloyd_max<Up>, two_shot_to<scaled_codes<lloyd_max<Down>>>, Feedback>;
 
 //! In what the mean of a codec is encoded, for `read_chunk`.
 template <class Codec>

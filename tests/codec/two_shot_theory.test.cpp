@@ -4,6 +4,7 @@
 //! @file
 //! Errors of two-shot codecs: EDEN's for one rank, flat in the number of ranks, unbiased, and small on real gradients.
 
+#include "support/codecs.hpp"
 #include "support/loopback_run.hpp"
 #include "support/measure_bias.hpp"
 #include "support/normal_gradients.hpp"
@@ -186,8 +187,7 @@ TEST_CASE("[two_shot] where ranks agree 1 bit up loses little, but for errors in
 namespace {
 
 template <int Bits>
-using shot_of_256 =
-  two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<Bits>, no_feedback>;
+using shot_of_256 = tests::rotated_codes<256, lloyd_max<Bits>, two_shot, no_feedback>;
 
 }  // namespace
 
@@ -208,7 +208,7 @@ TEST_CASE("[two_shot] means of three ranks and more are unbiased, with 2 bits al
   for (int const world : {3, 8}) {
     CAPTURE(world);
     CHECK(tests::measure_bias(shot_of_256<2>{}, world, 5).projection < 5);
-    tests::check_unbiased(presets::two_shot_4, world);
+    tests::check_unbiased(shot_of_256<4>{}, world);
   }
   CHECK(tests::measure_bias(presets::two_shot_4, 2, 5, 1000).worst > 5);
 }
@@ -252,16 +252,16 @@ void check_what_feedback_keeps()
   CHECK(last < 9.4 * first / (steps * steps));
 }
 
-template <class Quantizer>
+template <class Form = two_shot>
 using fed_back =
-  two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, Quantizer, error_feedback>;
+  codec<fixed_chunks<256>, partial_hadamard<256>, scaled_codes<lloyd_max<2>>, Form, error_feedback>;
 
 }  // namespace
 
 TEST_CASE("[two_shot] feedback keeps what both encodings lost")
 {
-  check_what_feedback_keeps<fed_back<lloyd_max<2>>>();
-  check_what_feedback_keeps<fed_back<ways<lloyd_max<2>, lloyd_max<3>>>>();
+  check_what_feedback_keeps<fed_back<>>();
+  check_what_feedback_keeps<fed_back<two_shot_to<scaled_codes<lloyd_max<3>>>>>();
 }
 
 TEST_CASE("[two_shot] the errors on real gradients are those of the design")
@@ -291,14 +291,16 @@ TEST_CASE("[two_shot] the errors on real gradients are those of the design")
     CAPTURE(want.set);
     CHECK(error(presets::two_shot_4, want.set, 4.07) <= want.four);
     double const with_4 = error(presets::allocated_4, want.set, 4);
-    double const with_6 = error(two_shot_codec<allocated_chunks<512, 2, 4, 6, 7, 8, 10, 14>,
-                                               partial_hadamard<512>,
-                                               lloyd_max<8>>{.chunker = {.bits = 6}},
+    double const with_6 = error(codec<allocated_chunks<512, 2, 4, 6, 7, 8, 10, 14>,
+                                      partial_hadamard<512>,
+                                      scaled_codes<lloyd_max<8>>,
+                                      two_shot>{.chunker = {.bits = 6}},
                                 want.set,
                                 6);
-    double const with_8 = error(two_shot_codec<allocated_chunks<512, 2, 4, 6, 7, 8, 10, 14>,
-                                               partial_hadamard<512>,
-                                               lloyd_max<8>>{.chunker = {.bits = 8}},
+    double const with_8 = error(codec<allocated_chunks<512, 2, 4, 6, 7, 8, 10, 14>,
+                                      partial_hadamard<512>,
+                                      scaled_codes<lloyd_max<8>>,
+                                      two_shot>{.chunker = {.bits = 8}},
                                 want.set,
                                 8);
     CHECK(with_4 <= want.allocated4);

@@ -5,6 +5,7 @@
 //! Codecs that claim it are unbiased in every coordinate, and at the first of each chunk, where a bias of the rotated
 //! values would collect.
 
+#include "support/codecs.hpp"
 #include "support/loopback_run.hpp"
 #include "support/normal_gradients.hpp"
 
@@ -91,21 +92,18 @@ void check_unbiased(Codec const& codec, int world)
 
 TEST_CASE("[codec] exact sums of stochastic codes are unbiased in every coordinate")
 {
-  using apart   = codec<fixed_chunks<128>,
-                      partial_hadamard<128>,
-                      absmax_range<no_headroom>,
-                      stochastic_quantizer<3, independent>,
-                      widening_sum<3, 8>>;
-  using sharing = codec<fixed_chunks<256>,
-                        partial_hadamard<256>,
-                        absmax_range<no_headroom, bfloat16>,
-                        stochastic_quantizer<4, stratified>,
-                        widening_sum<4, 8>>;
-  using coarse  = codec<fixed_chunks<128>,
-                       partial_hadamard<128>,
-                       absmax_range<no_headroom>,
-                       stochastic_quantizer<2, stratified>,
-                       guard_lanes<8>>;
+  using apart   = tests::rotated_sums<128,
+                                    absmax_range<no_headroom>,
+                                    stochastic_quantizer<3, independent>,
+                                    widening_sum<3, 8>>;
+  using sharing = tests::rotated_sums<256,
+                                      absmax_range<no_headroom, bfloat16>,
+                                      stochastic_quantizer<4, stratified>,
+                                      widening_sum<4, 8>>;
+  using coarse  = tests::rotated_sums<128,
+                                     absmax_range<no_headroom>,
+                                     stochastic_quantizer<2, stratified>,
+                                     guard_lanes<8>>;
   for (int const world : {1, 3}) {
     check_unbiased(apart{}, world);
     check_unbiased(sharing{}, world);
@@ -115,11 +113,10 @@ TEST_CASE("[codec] exact sums of stochastic codes are unbiased in every coordina
 
 TEST_CASE("[codec] stochastic codes without rotation are unbiased in every coordinate")
 {
-  using plain = codec<fixed_chunks<128>,
-                      no_rotation,
-                      absmax_range<no_headroom>,
-                      stochastic_quantizer<4, independent>,
-                      widening_sum<4, 8>>;
+  using plain = tests::plain_sums<128,
+                                  absmax_range<no_headroom>,
+                                  stochastic_quantizer<4, independent>,
+                                  widening_sum<4, 8>>;
   // Without signs the same value is rounded to 1/256 of a step in each step: an error of up to step / 512, which is .17
   // of the deviation at 2000 steps. It is part of the claim, and within its band.
   check_unbiased(plain{}, 2);
@@ -128,33 +125,27 @@ TEST_CASE("[codec] stochastic codes without rotation are unbiased in every coord
 TEST_CASE("[codec] saturating sums of stochastic codes are unbiased when nothing saturates")
 {
   // Head-room for the whole world and a range of six root mean squares: of 1000 normal coordinates none comes near.
-  using roomy = codec<fixed_chunks<128>,
-                      partial_hadamard<128>,
-                      rms_range<fixed_headroom>,
-                      stochastic_quantizer<8, stratified>,
-                      saturating_sum<8>>;
-  check_unbiased(roomy{.range = {.clip = 6.0f, .headroom = {3.0f}}}, 3);
+  using roomy = tests::rotated_sums<128,
+                                    rms_range<fixed_headroom>,
+                                    stochastic_quantizer<8, stratified>,
+                                    saturating_sum<8>>;
+  check_unbiased(roomy{.coder = {.range = {.clip = 6.0f, .headroom = {3.0f}}}}, 3);
 }
 
 TEST_CASE("[codec] rounding to nearest is biased, and the same measurement says so")
 {
-  using nearest = codec<fixed_chunks<128>,
-                        no_rotation,
-                        absmax_range<no_headroom>,
-                        nearest_quantizer<3>,
-                        widening_sum<3, 8>>;
+  using nearest =
+    tests::plain_sums<128, absmax_range<no_headroom>, nearest_quantizer<3>, widening_sum<3, 8>>;
   static_assert(!nearest::quantizer_type::unbiased);
   // Without signs the error is the same in every step, up to half a step: sqrt(T) deviations.
   biases const found = measure(nearest{}, 1, 400);
   CHECK(found.worst > .9 * std::sqrt(400.0));
   // Rotation spreads that error but keeps it when values are few steps wide: a coordinate that holds most of its chunk's
   // energy is shrunk in every step, whatever the signs.
-  using rotated = codec<fixed_chunks<128>,
-                        partial_hadamard<128>,
-                        rms_range<no_headroom>,
-                        nearest_quantizer<2>,
-                        widening_sum<2, 8>>;
-  tests::loopback_run<rotated> run{rotated{.range = {.clip = 2.5f}}, layout{128}, 1, seed};
+  using rotated =
+    tests::rotated_sums<128, rms_range<no_headroom>, nearest_quantizer<2>, widening_sum<2, 8>>;
+  tests::loopback_run<rotated> run{
+    rotated{.coder = {.range = {.clip = 2.5f}}}, layout{128}, 1, seed};
   std::vector<float> spike(128);
   spike[0]    = 1;
   double mean = 0;

@@ -6,6 +6,7 @@
 
 #include "support/bad_input.hpp"
 #include "support/chunk_rotation.hpp"
+#include "support/codecs.hpp"
 #include "support/coded_chunk.hpp"
 #include "support/mismatches.hpp"
 #include "support/normal_gradients.hpp"
@@ -35,8 +36,7 @@ namespace {
 constexpr double epsilon = 0x1p-24;
 
 template <int Bits, int Size = 256, class Feedback = no_feedback, class Metric = plain_metric>
-using values_of =
-  values_codec<fixed_chunks<Size>, partial_hadamard<Size>, lloyd_max<Bits>, Feedback, Metric>;
+using values_of = tests::rotated_codes<Size, lloyd_max<Bits>, publish, Feedback, Metric>;
 
 template <class Codec, class ShardElement = float, class Element = ShardElement>
 using run_of = tests::values_run<tests::host_buffer, Codec, ShardElement, Element>;
@@ -580,9 +580,10 @@ TEST_CASE("[values] the shard may lie in the values, and the parts of a call giv
 
 TEST_CASE("[values] blocks with scales of their own are gathered, too")
 {
-  using codec   = values_codec<fixed_chunks<512>,
-                             no_rotation,
-                             group_absmax<8, 32, linear_levels, bfloat16_scale>>;
+  using codec   = codec<fixed_chunks<512>,
+                      no_rotation,
+                      scaled_codes<group_absmax<8, 32, linear_levels, bfloat16_scale>>,
+                      publish>;
   auto const in = tests::normal_gradients(1, 3000, 17)[0];
   run_of<codec> run{cpu_executor{}, {.values = {3000}, .world = 3, .cuts = {0, 700, 701, 3000}}};
   auto const out = run.exchange(cpu_executor{}, in);

@@ -74,16 +74,16 @@ void compile_low_rank(Kernel...)
 
 using guarded = codec<fixed_chunks<1024>,
                       partial_hadamard<1024>,
-                      rms_range<no_headroom>,
-                      stochastic_quantizer<2>,
-                      guard_lanes<4>>;
+                      summed_codes<rms_range<no_headroom>, stochastic_quantizer<2>, guard_lanes<4>>,
+                      in_wire>;
 
 // A range without a fused statistic, as users write it.
 using measuring = codec<fixed_chunks<1024>,
                         partial_hadamard<1024>,
-                        tests::plain_range<absmax_range<no_headroom>>,
-                        stochastic_quantizer<4>,
-                        saturating_sum<4>>;
+                        summed_codes<tests::plain_range<absmax_range<no_headroom>>,
+                                     stochastic_quantizer<4>,
+                                     saturating_sum<4>>,
+                        in_wire>;
 
 }  // namespace
 

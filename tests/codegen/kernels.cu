@@ -66,18 +66,18 @@ void compile_low_rank_kernels()
 }
 
 template <int Size>
-using sat4_of = codec<fixed_chunks<Size>,
-                      partial_hadamard<Size>,
-                      rms_range<tracked_correlation>,
-                      stochastic_quantizer<4>,
-                      saturating_sum<4>>;
+using sat4_of =
+  codec<fixed_chunks<Size>,
+        partial_hadamard<Size>,
+        summed_codes<rms_range<tracked_correlation>, stochastic_quantizer<4>, saturating_sum<4>>,
+        in_wire>;
 
 template <int Size>
-using sat4_tc_of = codec<fixed_chunks<Size>,
-                         tensor_core_hadamard<Size>,
-                         rms_range<tracked_correlation>,
-                         stochastic_quantizer<4>,
-                         saturating_sum<4>>;
+using sat4_tc_of =
+  codec<fixed_chunks<Size>,
+        tensor_core_hadamard<Size>,
+        summed_codes<rms_range<tracked_correlation>, stochastic_quantizer<4>, saturating_sum<4>>,
+        in_wire>;
 
 }  // namespace
 

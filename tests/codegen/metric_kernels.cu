@@ -12,27 +12,31 @@ namespace {
 
 using namespace tersum;
 
-using in_lanes     = codec<fixed_chunks<1024>,
-                       partial_hadamard<1024>,
-                       rms_range<tracked_correlation>,
-                       stochastic_quantizer<4>,
-                       saturating_sum<4>,
-                       no_feedback,
-                       kept_diagonal>;
-using feeding_back = two_shot_codec<fixed_chunks<1024>,
-                                    partial_hadamard<1024>,
-                                    lloyd_max<2>,
-                                    error_feedback,
-                                    kept_diagonal>;
+using in_lanes =
+  codec<fixed_chunks<1024>,
+        partial_hadamard<1024>,
+        summed_codes<rms_range<tracked_correlation>, stochastic_quantizer<4>, saturating_sum<4>>,
+        in_wire,
+        no_feedback,
+        kept_diagonal>;
+using feeding_back = codec<fixed_chunks<1024>,
+                           partial_hadamard<1024>,
+                           scaled_codes<lloyd_max<2>>,
+                           two_shot,
+                           error_feedback,
+                           kept_diagonal>;
 
-using shards = sharded_codec<fixed_chunks<1024>,
-                             partial_hadamard<1024>,
-                             lloyd_max<2>,
-                             no_feedback,
-                             given_diagonal>;
+using shards = codec<fixed_chunks<1024>,
+                     partial_hadamard<1024>,
+                     scaled_codes<lloyd_max<2>>,
+                     shard,
+                     no_feedback,
+                     given_diagonal>;
 
-using kept_casts  = cast_codec<tersum::half, top_chunks<128>, error_feedback, kept_diagonal>;
-using given_casts = cast_codec<tersum::half, top_chunks<128>, no_feedback, given_diagonal>;
+using kept_casts =
+  codec<top_chunks<128>, no_rotation, cast<tersum::half>, in_wire, error_feedback, kept_diagonal>;
+using given_casts =
+  codec<top_chunks<128>, no_rotation, cast<tersum::half>, in_wire, no_feedback, given_diagonal>;
 using factors =
   low_rank_codec<low_rank<4>, float, low_rank_schedule::paired, error_feedback, kept_diagonal>;
 
@@ -40,16 +44,18 @@ using factors =
 
 void compile_values_in_metric()
 {
-  using kept       = values_codec<fixed_chunks<1024>,
-                            partial_hadamard<1024>,
-                            lloyd_max<2>,
-                            error_feedback,
-                            kept_diagonal>;
-  using difference = values_codec<fixed_chunks<1024>,
-                                  partial_hadamard<1024>,
-                                  lloyd_max<2>,
-                                  difference_feedback,
-                                  given_diagonal>;
+  using kept       = codec<fixed_chunks<1024>,
+                     partial_hadamard<1024>,
+                     scaled_codes<lloyd_max<2>>,
+                     publish,
+                     error_feedback,
+                     kept_diagonal>;
+  using difference = codec<fixed_chunks<1024>,
+                           partial_hadamard<1024>,
+                           scaled_codes<lloyd_max<2>>,
+                           publish,
+                           difference_feedback,
+                           given_diagonal>;
   compile(&detail::exchange_kernel<detail::publish_kernel<false>, kept, float>,
           &detail::exchange_kernel<detail::publish_kernel<true>, kept, float>,
           &detail::exchange_kernel<detail::keep_published_kernel<false>, kept, float>,

@@ -22,7 +22,7 @@ void compile_shards()
   compile(&detail::exchange_kernel<detail::initialize_shards_kernel, codec, float>,
           &detail::exchange_kernel<detail::share_cut_kernel, codec, float>,
           &detail::exchange_kernel<detail::add_shard_kernel, codec, float>);
-  using in_halves = sharded_codec<fixed_chunks<1024>, no_rotation, cast<tersum::half>>;
+  using in_halves = tersum::codec<fixed_chunks<1024>, no_rotation, cast<tersum::half>, shard>;
   compile(&detail::chunk_kernel<detail::encode_parts_kernel<false>, in_halves, float>,
           &detail::exchange_kernel<detail::add_shard_kernel, in_halves, float>);
   using summed = codec_of<presets::summed_shards_sat4>;
@@ -41,7 +41,7 @@ void compile_values()
           &detail::exchange_kernel<detail::recall_kernel, difference, float>,
           &detail::exchange_kernel<detail::publish_kernel<false>, difference, float>,
           &detail::exchange_kernel<detail::publish_kernel<true>, difference, float>);
-  using in_halves = values_codec<fixed_chunks<1024>, no_rotation, cast<tersum::half>>;
+  using in_halves = tersum::codec<fixed_chunks<1024>, no_rotation, cast<tersum::half>, publish>;
   compile(&detail::exchange_kernel<detail::publish_kernel<false>, in_halves, float>,
           &detail::chunk_kernel<detail::decode_parts_kernel<false>, in_halves, float>);
 }

@@ -36,18 +36,20 @@ void compile_two_shot()
   compile_rounds<codec_of<presets::two_shot_4>, float>();
   compile_rounds<codec_of<presets::two_shot_4>, bfloat16>();
   compile_rounds<codec_of<presets::two_shot_4>, float, true>();
-  compile(&detail::chunk_kernel<
-          detail::encode_parts_kernel<false>,
-          two_shot_codec<fixed_chunks<1024>, tensor_core_hadamard<1024>, lloyd_max<4>>,
-          bfloat16>);
+  compile(
+    &detail::chunk_kernel<
+      detail::encode_parts_kernel<false>,
+      codec<fixed_chunks<1024>, tensor_core_hadamard<1024>, scaled_codes<lloyd_max<4>>, two_shot>,
+      bfloat16>);
   compile_feedback<codec_of<presets::two_shot_4_ef>, float>();
   compile_feedback<codec_of<presets::two_shot_4_ef>, float, true>();
   compile_rounds<codec_of<presets::two_shot_4_ef>, tersum::half>();
   compile_feedback<codec_of<presets::two_shot_4_ef>, tersum::half>();
   compile_rounds<codec_of<presets::allocated_4>, float>();
-  compile_rounds<two_shot_codec<allocated_chunks<512, 2, 4, 6, 7, 8, 10, 14>,
-                                partial_hadamard<512>,
-                                lloyd_max<8>>,
+  compile_rounds<codec<allocated_chunks<512, 2, 4, 6, 7, 8, 10, 14>,
+                       partial_hadamard<512>,
+                       scaled_codes<lloyd_max<8>>,
+                       two_shot>,
                  float>();
   compile_rounds<codec_of<presets::blocks_4>, float>();
 }

@@ -25,7 +25,7 @@ auto sum(loopback_transport const& transport)
   return reduce_over<schedule::in_wire>(transport, cpu_executor{})(wire<saturating_add<4>>{});
 }
 
-status exchange(plan<cast_codec<half>> const& plan,
+status exchange(plan<codec<fixed_chunks<1024>, no_rotation, cast<half>, in_wire>> const& plan,
                 std::span<float> x,
                 std::span<std::byte> s,
                 std::span<std::byte> w)

@@ -18,9 +18,10 @@ struct twice_as_wide {
 
 using codec = tersum::codec<tersum::fixed_chunks<256>,
                             tersum::partial_hadamard<256>,
-                            tersum::rms_range<twice_as_wide>,
-                            tersum::stochastic_quantizer<4>,
-                            tersum::saturating_sum<4>>;
+                            tersum::summed_codes<tersum::rms_range<twice_as_wide>,
+                                                 tersum::stochastic_quantizer<4>,
+                                                 tersum::saturating_sum<4>>,
+                            tersum::in_wire>;
 
 tersum::status exchange(tersum::cuda_executor const& exec,
                         tersum::plan<codec> const& plan,

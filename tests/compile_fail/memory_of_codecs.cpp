@@ -12,15 +12,16 @@ template <class Codec>
 auto const bytes = Codec{}.plan({.coordinates = 4096}, {.size = 2, .rank = 0}).state_bytes();
 
 // Codes of differences, which the wire or the owners would add up as gradients.
-// expected: tersum: difference_feedback is for values_codec
+// expected: tersum: difference_feedback is for publish
 auto const in_sums =
   bytes<presets::tracked_saturating<stochastic_quantizer<8>, difference_feedback>>;
-// expected: tersum: difference_feedback is for values_codec
+// expected: tersum: difference_feedback is for publish
 auto const in_two_shots = bytes<presets::two_shot<8, difference_feedback>>;
 // expected: tersum: cleared_feedback is for codecs that leave coordinates out
 auto const cleared = bytes<presets::tracked_saturating<nearest_quantizer<4>, cleared_feedback>>;
-// expected: tersum: kept_by_owners is for two_shot_codec with fixed_chunks
-auto const without_owners = bytes<cast_codec<float, top_chunks<64>, kept_by_owners<>>>;
+// expected: tersum: kept_by_owners is for two_shot with fixed_chunks
+auto const without_owners =
+  bytes<codec<top_chunks<64>, no_rotation, cast<float>, in_wire, kept_by_owners<>>>;
 // expected: tersum: a low_rank_codec keeps its residual in float
 low_rank_codec<low_rank<4>, float, low_rank_schedule::paired, kept_in<bfloat16>> const residuals;
 // expected: tersum: a low_rank_codec keeps its scales in float
@@ -31,14 +32,16 @@ low_rank_codec<low_rank<4>,
                kept_diagonal_in<bfloat16>> const scales;
 // A float of each coordinate has an error in units of that coordinate.
 // expected: tersum: a cast of all coordinates takes plain_metric
-cast_codec<half, fixed_chunks<1024>, no_feedback, kept_diagonal> const in_units{};
+codec<fixed_chunks<1024>, no_rotation, cast<half>, in_wire, no_feedback, kept_diagonal> const
+  in_units{};
 // Scales follow decoded means, which a rank has of its own shard only.
-// expected: tersum: a rank of a sharded_codec decodes its own shard only
-sharded_codec<fixed_chunks<256>,
-              partial_hadamard<256>,
-              lloyd_max<4>,
-              no_feedback,
-              kept_diagonal> const of_shards{};
+// expected: tersum: under shard a rank decodes its own shard only
+codec<fixed_chunks<256>,
+      partial_hadamard<256>,
+      scaled_codes<lloyd_max<4>>,
+      shard,
+      no_feedback,
+      kept_diagonal> const of_shards{};
 
 // A budget without a choice: it is not taken for a chunker that sends all.
 struct half_a_choice {
@@ -46,4 +49,4 @@ struct half_a_choice {
   float bits                      = 2;
 };
 // expected: tersum: a chunker that chooses needs bits, by_norm, score, level_count and several_bits
-int const size = cast_codec<half, half_a_choice>::chunk_size;
+int const size = codec<half_a_choice, no_rotation, cast<half>, in_wire>::chunk_size;

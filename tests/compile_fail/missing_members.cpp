@@ -13,8 +13,9 @@
 
 using namespace tersum;
 
-template <class... Policies>
-int const checked = codec<fixed_chunks<1024>, Policies...>::chunk_size;
+template <class Rotator, class Range, class Quantizer, class Reducer>
+int const checked =
+  codec<fixed_chunks<1024>, Rotator, summed_codes<Range, Quantizer, Reducer>, in_wire>::chunk_size;
 
 // Whether it is unbiased.
 struct silent_quantizer {
@@ -101,14 +102,17 @@ struct half_a_feedback {
   }
 };
 // expected: any_group{}, v, v, v)
-int const kept = cast_codec<half, fixed_chunks<1024>, half_a_feedback>::chunk_size;
+int const kept =
+  codec<fixed_chunks<1024>, no_rotation, cast<half>, in_wire, half_a_feedback>::chunk_size;
 
 // What small scales are raised to.
 struct half_a_metric {
   static constexpr bool scaled = true;
 };
 // expected: any_group{}, v)
-int const in_units = cast_codec<half, fixed_chunks<1024>, no_feedback, half_a_metric>::chunk_size;
+int const in_units =
+  codec<fixed_chunks<1024>, no_rotation, cast<half>, in_wire, no_feedback, half_a_metric>::
+    chunk_size;
 
 // Whether transports have it built in.
 struct plus {
@@ -137,7 +141,8 @@ positional<shifting> const op;
 static_assert(gradient_memory<std::span<float const>>);
 
 // The arguments in another order: the plan is no executor.
-auto begin(plan<cast_codec<float>> const& made, std::span<std::byte> state)
+auto begin(plan<codec<fixed_chunks<1024>, no_rotation, cast<float>, in_wire>> const& made,
+           std::span<std::byte> state)
 {
   // expected: has_copy
   return tersum::initialize(made, made, state, 1);

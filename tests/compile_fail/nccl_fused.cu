@@ -23,7 +23,7 @@ status exchange(nccl_fused const& fused,
                 std::span<std::byte> state)
 {
   world const of{.size = 4, .rank = 0};
-  // expected: tersum: nccl_fused takes codec and two_shot_codec under fixed_chunks, two_shot_codec
+  // expected: tersum: nccl_fused takes in_wire and two_shot under fixed_chunks, two_shot
   auto const in_metric = presets::metric_2.plan({.coordinates = x.size()}, of);
   (void)all_reduce_mean(exec, in_metric, x, state, fused.workspace(), std::cref(fused));
   // expected: tersum: nccl_fused takes all_reduce_mean only: give reduce_scatter_mean and
@@ -32,6 +32,6 @@ status exchange(nccl_fused const& fused,
 }
 
 #else
-#error "tersum: nccl_fused takes codec and two_shot_codec under fixed_chunks, two_shot_codec"
+#error "tersum: nccl_fused takes in_wire and two_shot under fixed_chunks, two_shot"
 #error "tersum: nccl_fused takes all_reduce_mean only: give reduce_scatter_mean and others another"
 #endif

@@ -29,8 +29,9 @@ struct silent_quantizer {
 
 using codec = tersum::codec<tersum::fixed_chunks<1024>,
                             tersum::no_rotation,
-                            tersum::rms_range<tersum::no_headroom>,
-                            silent_quantizer,
-                            tersum::saturating_sum<2>>;
+                            tersum::summed_codes<tersum::rms_range<tersum::no_headroom>,
+                                                 silent_quantizer,
+                                                 tersum::saturating_sum<2>>,
+                            tersum::in_wire>;
 
 int const size = codec::chunk_size;

@@ -45,8 +45,6 @@ int const limit = stochastic_quantizer<9>::max_level;
 int const no_level_but_zero = nearest_quantizer<1>::max_level;
 // expected: tersum: lloyd_max<Bits> needs 1 <= Bits <= 16
 auto const bits = lloyd_max<17>::bits;
-// expected: tersum: ways<Up, Down> is for codes of unlike widths: give one quantizer for both ways
-constexpr ways<lloyd_max<2>, lloyd_max<2>> both{};
 // expected: tersum: group_absmax<Bits, Block, float_levels> needs the bits of that float
 int const levels_of_4_bits = group_absmax<5, 32, e2m1_levels>::magnitudes;
 // expected: tersum: lookup_table<Values...> needs a power of two of values

@@ -13,20 +13,22 @@
 
 using namespace tersum;
 
-template <class... Policies>
-int const checked = codec<Policies...>::chunk_size;
+template <class Chunker, class Rotator, class Range, class Quantizer, class Reducer, class... More>
+int const checked =
+  codec<Chunker, Rotator, summed_codes<Range, Quantizer, Reducer>, in_wire, More...>::chunk_size;
 
 // One policy of a codec of which all else is right.
 template <class Quantizer = stochastic_quantizer<4>,
           class Reducer   = saturating_sum<4>,
           class Range     = rms_range<no_headroom>>
 int const checked_codes =
-  codec<fixed_chunks<1024>, no_rotation, Range, Quantizer, Reducer>::chunk_size;
+  codec<fixed_chunks<1024>, no_rotation, summed_codes<Range, Quantizer, Reducer>, in_wire>::
+    chunk_size;
 
 struct thousands {
   static constexpr int chunk_size = 1000;
 };
-// expected: tersum: chunk_size must be a power of two from 128 to 32768; cast_codec takes smaller ones
+// expected: tersum: chunk_size must be a power of two from 128 to 32768; a cast takes smaller ones
 int const chunks =
   checked<thousands, no_rotation, rms_range<>, stochastic_quantizer<4>, saturating_sum<4>>;
 // expected: tersum: partial_hadamard<N> rotates whole chunks: make N equal to the chunk size
@@ -157,18 +159,17 @@ int const wrapping = checked<allocated_chunks<256, 2, 4, 8>,
                              rms_range<>,
                              stochastic_quantizer<8>,
                              wrapping_sum<8>>;
-using of_one_width = codec<allocated_chunks<256, 2, 4>,
-                           partial_hadamard<256>,
-                           rms_range<no_headroom>,
-                           stochastic_quantizer<4>,
-                           widening_sum<4, 8>>;
+using of_one_width =
+  codec<allocated_chunks<256, 2, 4>,
+        partial_hadamard<256>,
+        summed_codes<rms_range<no_headroom>, stochastic_quantizer<4>, widening_sum<4, 8>>,
+        in_wire>;
 // expected: tersum: allocated_chunks needs a quantizer and a reducer with with_bits
 auto const level = of_one_width{}.at_level<1>();
 
 // Where the codes of a shard lie is known before the gradient.
-// expected: tersum: summed_shards_codec takes fixed_chunks
-summed_shards_codec<top_chunks<256>,
-                    partial_hadamard<256>,
-                    rms_range<no_headroom>,
-                    stochastic_quantizer<4>,
-                    widening_sum<4, 8>> const chosen{};
+// expected: tersum: shard takes fixed_chunks
+codec<top_chunks<256>,
+      partial_hadamard<256>,
+      summed_codes<rms_range<no_headroom>, stochastic_quantizer<4>, widening_sum<4, 8>>,
+      shard> const chosen{};

@@ -11,18 +11,36 @@
 
 using namespace tersum;
 
-template <class... Policies>
-int const checked = two_shot_codec<Policies...>::chunk_size;
+template <class Chunker, class Rotator, class Quantizer, class... More>
+int const checked = codec<Chunker, Rotator, scaled_codes<Quantizer>, two_shot, More...>::chunk_size;
 
-// expected: tersum: two_shot_codec needs chunks of at least 256
+// expected: tersum: codes with scales of their own need chunks of at least 256
 int const small = checked<fixed_chunks<128>, partial_hadamard<128>, lloyd_max<4>>;
-// expected: tersum: two_shot_codec takes fixed_chunks or allocated_chunks
+// expected: tersum: codes with scales of their own take fixed_chunks or allocated_chunks
 int const chosen = checked<top_chunks<256>, partial_hadamard<256>, lloyd_max<4>>;
-// expected: tersum: two_shot_codec rotates whole chunks for a codebook: use
+// expected: tersum: a codebook with scales of its own takes whole chunks rotated: use
 int const as_they_are = checked<fixed_chunks<1024>, no_rotation, lloyd_max<4>>;
-// expected: tersum: ways<Up, Down> takes fixed_chunks
-int const two_ways =
-  checked<allocated_chunks<512, 1, 2, 4>, partial_hadamard<512>, ways<lloyd_max<2>, lloyd_max<1>>>;
+// expected: tersum: two_shot_to takes fixed_chunks
+int const two_ways = codec<allocated_chunks<512, 1, 2, 4>,
+                           partial_hadamard<512>,
+                           scaled_codes<lloyd_max<2>>,
+                           two_shot_to<scaled_codes<lloyd_max<1>>>>::chunk_size;
+// expected: tersum: two_shot_to is for codes of unlike widths: use two_shot for one width
+int const one_way = codec<fixed_chunks<512>,
+                          partial_hadamard<512>,
+                          scaled_codes<lloyd_max<2>>,
+                          two_shot_to<scaled_codes<lloyd_max<2>>>>::chunk_size;
+// Codes of which each rank has another scale, for an all-reduce that adds them.
+// expected: tersum: in_wire takes summed_codes or a cast: codes with scales of their own cannot be
+int const in_the_wire =
+  codec<fixed_chunks<512>, partial_hadamard<512>, scaled_codes<lloyd_max<4>>, in_wire>::chunk_size;
+// Codes in steps that all ranks agree on, for owners who read scales.
+// expected: tersum: summed_codes are added as they are, in steps that the ranks agree on: use
+int const in_steps =
+  codec<fixed_chunks<512>,
+        partial_hadamard<512>,
+        summed_codes<rms_range<no_headroom>, stochastic_quantizer<4>, saturating_sum<4>>,
+        two_shot>::chunk_size;
 // The largest scale of a chunk is found among the threads of a warp.
 // expected: tersum: a metric with scales takes chunks of up to 1024 coordinates
 int const in_units =
@@ -48,10 +66,11 @@ struct one_bit : three_levels {
   static constexpr int magnitudes = 1;
   static constexpr float const* boundaries() { return numbers + 5; }
 };
-// expected: tersum: two_shot_codec with allocated_chunks needs a quantizer
-auto const bytes = two_shot_codec<allocated_chunks<256, 1, 2>, partial_hadamard<256>, one_bit>{}
-                     .plan({.coordinates = 1000}, {})
-                     .wire_bytes();
+// expected: tersum: codes with scales of their own and allocated_chunks need a quantizer
+auto const bytes =
+  codec<allocated_chunks<256, 1, 2>, partial_hadamard<256>, scaled_codes<one_bit>, two_shot>{}
+    .plan({.coordinates = 1000}, {})
+    .wire_bytes();
 
 // Blocks with scales.
 struct float_scale : bfloat16_scale {
@@ -66,9 +85,9 @@ struct odd_blocks : group_absmax<4, 16> {
 // expected: tersum: a block with numbers of its own has 16, 32, 64 or 128 coordinates
 int const blocks_of_24 = checked<fixed_chunks<512>, no_rotation, odd_blocks>;
 // Eight blocks a chunk, whose scales would fill half of 16 bytes.
-// expected: tersum: two_shot_codec keeps block scales in whole 16 bytes: a
+// expected: tersum: block scales lie in whole 16 bytes: a
 int const few_blocks = checked<fixed_chunks<256>, no_rotation, group_absmax<4, 32>>;
 
 // Neither a codebook nor blocks.
-// expected: no operand of the disjunction is satisfied
+// expected: part_quantizer
 int const uniform = checked<fixed_chunks<1024>, partial_hadamard<1024>, stochastic_quantizer<4>>;

@@ -8,8 +8,8 @@
 
 #include "support/loopback_run.hpp"
 
-#include <tersum/cast_codec.hpp>
 #include <tersum/chunk/chunk_key.hpp>
+#include <tersum/codec.hpp>
 #include <tersum/concepts.hpp>
 
 #include <doctest/doctest.h>
@@ -42,7 +42,7 @@ void check_chunker_laws([[maybe_unused]] Chunker const& chunker = {})
       }
     }
     if constexpr (!Chunker::several_bits) {
-      using codec              = cast_codec<half, Chunker>;
+      using codec              = codec<Chunker, no_rotation, cast<half>, in_wire>;
       std::size_t const chunks = 50;
       loopback_run<codec> run{codec{.chunker = chunker}, layout{chunks * size}, 2, 3};
       std::vector<std::vector<float>> const in(2, std::vector<float>(chunks * size, 1.0f));

@@ -54,7 +54,8 @@ struct two_codes {
 
 using chunks  = fixed_chunks<256>;
 using reducer = saturating_sum<4>;
-using mine    = codec<chunks, no_rotation, absmax_range<no_headroom>, two_codes, reducer>;
+using mine =
+  codec<chunks, no_rotation, summed_codes<absmax_range<no_headroom>, two_codes, reducer>, in_wire>;
 
 std::vector<float> gradient()
 {
@@ -66,7 +67,8 @@ std::vector<float> gradient()
 status exchange_of(two_codes codes, cpu_executor const& exec)
 {
   std::vector<float> values = gradient();
-  auto const plan = mine{.quantizer = codes}.plan({.coordinates = values.size()}, {.size = 1});
+  auto const plan =
+    mine{.coder = {.quantizer = codes}}.plan({.coordinates = values.size()}, {.size = 1});
   std::vector<word4> state(plan.state_bytes() / sizeof(word4) + 1);
   std::vector<word4> workspace(plan.workspace_bytes() / sizeof(word4) + 1);
   auto const state_bytes = std::as_writable_bytes(std::span{state});

@@ -6,6 +6,7 @@
 
 #include "conformance/compare_forms.hpp"
 #include "conformance/plain_forms.hpp"
+#include "support/codecs.hpp"
 
 #include <tersum/presets.hpp>
 #include <tersum/types.hpp>
@@ -16,24 +17,27 @@ using namespace tersum;
 namespace {
 
 template <class Feedback>
-using in_lanes = codec<fixed_chunks<1024>,
-                       partial_hadamard<1024>,
-                       rms_range<tracked_correlation>,
-                       stochastic_quantizer<4>,
-                       saturating_sum<4>,
-                       Feedback>;
+using in_lanes = tests::rotated_sums<1024,
+                                     rms_range<tracked_correlation>,
+                                     stochastic_quantizer<4>,
+                                     saturating_sum<4>,
+                                     Feedback>;
 template <class Feedback>
 using allocated = codec<allocated_chunks<256, 2, 4, 8>,
                         partial_hadamard<256>,
-                        rms_range<tracked_correlation, bfloat16>,
-                        stochastic_quantizer<8>,
-                        saturating_sum<8>,
+                        summed_codes<rms_range<tracked_correlation, bfloat16>,
+                                     stochastic_quantizer<8>,
+                                     saturating_sum<8>>,
+                        in_wire,
                         Feedback>;
 template <class Feedback>
-using shots =
-  two_shot_codec<allocated_chunks<256, 1, 2, 4, 8>, partial_hadamard<256>, lloyd_max<8>, Feedback>;
+using shots = codec<allocated_chunks<256, 1, 2, 4, 8>,
+                    partial_hadamard<256>,
+                    scaled_codes<lloyd_max<8>>,
+                    two_shot,
+                    Feedback>;
 template <class Feedback>
-using largest = cast_codec<half, top_chunks<64>, Feedback>;
+using largest = codec<top_chunks<64>, no_rotation, cast<half>, in_wire, Feedback>;
 
 template <class Feedback>
 using coordinates = top_coordinates_codec<Feedback>;
@@ -63,13 +67,12 @@ TEST_CASE("[conformance] feedback by its operations keeps chunks that were not c
 }
 
 template <metric Metric>
-using in_metric = codec<fixed_chunks<256>,
-                        partial_hadamard<256>,
-                        rms_range<tracked_correlation>,
-                        stochastic_quantizer<4>,
-                        saturating_sum<4>,
-                        no_feedback,
-                        Metric>;
+using in_metric = tests::rotated_sums<256,
+                                      rms_range<tracked_correlation>,
+                                      stochastic_quantizer<4>,
+                                      saturating_sum<4>,
+                                      no_feedback,
+                                      Metric>;
 
 TEST_CASE("[conformance] a metric by its operations keeps the same scales")
 {

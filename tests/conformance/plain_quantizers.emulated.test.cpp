@@ -6,6 +6,7 @@
 
 #include "conformance/compare_forms.hpp"
 #include "conformance/plain_forms.hpp"
+#include "support/codecs.hpp"
 
 #include <tersum/quantize/lookup_quantizer.hpp>
 #include <tersum/range/absmax_range.hpp>
@@ -17,12 +18,7 @@ using namespace tersum;
 namespace {
 
 template <class Quantizer, class Reducer, class Feedback = error_feedback>
-using in_lanes = codec<fixed_chunks<256>,
-                       partial_hadamard<256>,
-                       rms_range<no_headroom>,
-                       Quantizer,
-                       Reducer,
-                       Feedback>;
+using in_lanes = tests::rotated_sums<256, rms_range<no_headroom>, Quantizer, Reducer, Feedback>;
 
 template <class Quantizer, class Reducer>
 void compare_quantizers()
@@ -52,8 +48,8 @@ TEST_CASE("[conformance] a codebook by its plain form makes the same codes")
   static_assert(codebook<plain> && !table_codebook<plain>);
   using chunks   = fixed_chunks<512>;
   using rotation = partial_hadamard<512>;
-  tests::compare_forms(two_shot_codec<chunks, rotation, plain, error_feedback>{},
-                       two_shot_codec<chunks, rotation, book, error_feedback>{});
+  tests::compare_forms(codec<chunks, rotation, scaled_codes<plain>, two_shot, error_feedback>{},
+                       codec<chunks, rotation, scaled_codes<book>, two_shot, error_feedback>{});
 }
 
 TEST_CASE("[conformance] all policies by their plain forms make the same codes")
@@ -61,14 +57,17 @@ TEST_CASE("[conformance] all policies by their plain forms make the same codes")
   using rotator   = partial_hadamard<512>;
   using range     = absmax_range<tracked_correlation, bfloat16>;
   using quantizer = stochastic_quantizer<8>;
-  using plain     = codec<fixed_chunks<512>,
-                      tests::plain_rotator<rotator>,
-                      tests::plain_range<range>,
-                      tests::plain_quantizer<quantizer>,
-                      saturating_sum<8>,
-                      tests::plain_feedback>;
-  using packed =
-    codec<fixed_chunks<512>, rotator, range, quantizer, saturating_sum<8>, error_feedback>;
+  using plain     = codec<
+    fixed_chunks<512>,
+    tests::plain_rotator<rotator>,
+    summed_codes<tests::plain_range<range>, tests::plain_quantizer<quantizer>, saturating_sum<8>>,
+    in_wire,
+    tests::plain_feedback>;
+  using packed = codec<fixed_chunks<512>,
+                       rotator,
+                       summed_codes<range, quantizer, saturating_sum<8>>,
+                       in_wire,
+                       error_feedback>;
   tests::compare_forms(plain{}, packed{}, 3);
 }
 

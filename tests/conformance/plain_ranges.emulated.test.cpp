@@ -16,8 +16,11 @@ using namespace tersum;
 namespace {
 
 template <class Rotator, class Range, class Feedback, int Size>
-using in_lanes =
-  codec<fixed_chunks<Size>, Rotator, Range, stochastic_quantizer<4>, saturating_sum<4>, Feedback>;
+using in_lanes = codec<fixed_chunks<Size>,
+                       Rotator,
+                       summed_codes<Range, stochastic_quantizer<4>, saturating_sum<4>>,
+                       in_wire,
+                       Feedback>;
 
 template <class Range, class Rotator, int Size = 256, class Feedback = no_feedback>
 void compare_ranges()

@@ -17,9 +17,8 @@ namespace {
 template <class Rotator, class Range = rms_range<tracked_correlation>, class Feedback = no_feedback>
 using in_lanes = codec<fixed_chunks<(Rotator::rotation_size > 1 ? Rotator::rotation_size : 256)>,
                        Rotator,
-                       Range,
-                       stochastic_quantizer<4>,
-                       saturating_sum<4>,
+                       summed_codes<Range, stochastic_quantizer<4>, saturating_sum<4>>,
+                       in_wire,
                        Feedback>;
 
 template <template <class> class Codec, class Rotator>
@@ -38,15 +37,20 @@ using feeding = in_lanes<Rotator, rms_range<tracked_correlation>, error_feedback
 template <class Rotator>
 using allocated = codec<allocated_chunks<256, 2, 4, 8>,
                         Rotator,
-                        rms_range<tracked_correlation, bfloat16>,
-                        stochastic_quantizer<8>,
-                        saturating_sum<8>,
+                        summed_codes<rms_range<tracked_correlation, bfloat16>,
+                                     stochastic_quantizer<8>,
+                                     saturating_sum<8>>,
+                        in_wire,
                         error_feedback>;
 template <class Rotator>
-using shots = two_shot_codec<fixed_chunks<512>, Rotator, lloyd_max<4>, error_feedback>;
+using shots =
+  codec<fixed_chunks<512>, Rotator, scaled_codes<lloyd_max<4>>, two_shot, error_feedback>;
 template <class Rotator>
-using allocated_shots =
-  two_shot_codec<allocated_chunks<256, 1, 2, 4, 8>, Rotator, lloyd_max<8>, error_feedback>;
+using allocated_shots = codec<allocated_chunks<256, 1, 2, 4, 8>,
+                              Rotator,
+                              scaled_codes<lloyd_max<8>>,
+                              two_shot,
+                              error_feedback>;
 
 TEST_CASE("[conformance] a Hadamard transform by its plain form alone makes the same codes")
 {

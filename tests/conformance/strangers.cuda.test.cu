@@ -13,6 +13,7 @@
 #include "../../examples/your_own/mean_magnitude.hpp"
 #include "../../examples/your_own/signed_permutation.hpp"
 #include "conformance/plain_forms.hpp"
+#include "support/codecs.hpp"
 #include "support/compare_executors.cuh"
 
 #include <tersum/range/absmax_range.hpp>
@@ -25,8 +26,11 @@ using namespace tersum;
 namespace {
 
 template <class Rotator, class Range, class Feedback, int Size = 256>
-using in_lanes =
-  codec<fixed_chunks<Size>, Rotator, Range, stochastic_quantizer<4>, saturating_sum<4>, Feedback>;
+using in_lanes = codec<fixed_chunks<Size>,
+                       Rotator,
+                       summed_codes<Range, stochastic_quantizer<4>, saturating_sum<4>>,
+                       in_wire,
+                       Feedback>;
 
 template <class Codec>
 void compare_strangers(Codec const& codec)
@@ -55,16 +59,19 @@ TEST_CASE("[conformance] policies of users make the bytes of the CPU on CUDA")
   compare_strangers(in_lanes<signed_permutation, mean_magnitude, decaying_feedback>{});
   compare_strangers(
     in_lanes<cosine_transform<128>, rms_range<tracked_correlation>, error_feedback, 128>{});
-  compare_strangers(
-    two_shot_codec<fixed_chunks<256>, signed_permutation, even_codebook, decayed_feedback>{});
   compare_strangers(codec<fixed_chunks<256>,
-                          partial_hadamard<256>,
-                          rms_range<tracked_correlation>,
-                          stochastic_quantizer<4>,
-                          saturating_sum<4>,
-                          averaged_feedback,
-                          largest_mean>{});
-  compare_strangers(cast_codec<tersum::half, every_kth_chunk<128, 2>, decaying_feedback>{});
+                          signed_permutation,
+                          scaled_codes<even_codebook>,
+                          two_shot,
+                          decayed_feedback>{});
+  compare_strangers(tests::rotated_sums<256,
+                                        rms_range<tracked_correlation>,
+                                        stochastic_quantizer<4>,
+                                        saturating_sum<4>,
+                                        averaged_feedback,
+                                        largest_mean>{});
+  compare_strangers(
+    codec<every_kth_chunk<128, 2>, no_rotation, cast<tersum::half>, in_wire, decaying_feedback>{});
 }
 
 }  // namespace

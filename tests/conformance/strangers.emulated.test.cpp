@@ -12,6 +12,7 @@
 #include "../../examples/your_own/mean_magnitude.hpp"
 #include "../../examples/your_own/sign_quantizer.hpp"
 #include "../../examples/your_own/signed_permutation.hpp"
+#include "support/codecs.hpp"
 #include "support/compare_kernels.hpp"
 
 #include <tersum/interop/plan_fingerprint.hpp>
@@ -27,8 +28,11 @@ using namespace tersum;
 namespace {
 
 template <class Rotator, class Range, class Feedback, int Size = 256>
-using in_lanes =
-  codec<fixed_chunks<Size>, Rotator, Range, stochastic_quantizer<4>, saturating_sum<4>, Feedback>;
+using in_lanes = codec<fixed_chunks<Size>,
+                       Rotator,
+                       summed_codes<Range, stochastic_quantizer<4>, saturating_sum<4>>,
+                       in_wire,
+                       Feedback>;
 
 template <class Codec>
 void compare_strangers(Codec const& codec,
@@ -48,8 +52,9 @@ TEST_CASE("[conformance] rotators of users make the same bytes in kernels")
   compare_strangers(in_lanes<signed_permutation, tracked, error_feedback>{});
   compare_strangers(in_lanes<signed_permutation, tracked, no_feedback, 2048>{});
   compare_strangers(in_lanes<cosine_transform<128>, tracked, error_feedback, 128>{});
-  compare_strangers(two_shot_codec<fixed_chunks<256>, cosine_transform<256>, lloyd_max<4>>{},
-                    tests::forward_only);
+  compare_strangers(
+    codec<fixed_chunks<256>, cosine_transform<256>, scaled_codes<lloyd_max<4>>, two_shot>{},
+    tests::forward_only);
 }
 
 TEST_CASE("[conformance] a range of a user makes the same bytes in kernels")
@@ -63,55 +68,53 @@ TEST_CASE("[conformance] chunks are chosen by what a range of a user measures")
 {
   compare_strangers(codec<top_chunks<128>,
                           partial_hadamard<128>,
-                          mean_magnitude,
-                          stochastic_quantizer<4>,
-                          saturating_sum<4>,
+                          summed_codes<mean_magnitude, stochastic_quantizer<4>, saturating_sum<4>>,
+                          in_wire,
                           error_feedback>{});
   compare_strangers(codec<every_kth_chunk<128, 4>,
                           no_rotation,
-                          mean_magnitude,
-                          stochastic_quantizer<4>,
-                          saturating_sum<4>>{.chunker = {.bits = 2}});
+                          summed_codes<mean_magnitude, stochastic_quantizer<4>, saturating_sum<4>>,
+                          in_wire>{.chunker = {.bits = 2}});
 }
 
 TEST_CASE("[conformance] a quantizer of a user makes the same bytes in kernels")
 {
-  compare_strangers(codec<fixed_chunks<256>,
-                          partial_hadamard<256>,
-                          rms_range<no_headroom>,
-                          ::sign_quantizer,
-                          widening_sum<2, 8>,
-                          error_feedback>{.range = {.clip = 0.8f}});
+  compare_strangers(tests::rotated_sums<256,
+                                        rms_range<no_headroom>,
+                                        ::sign_quantizer,
+                                        widening_sum<2, 8>,
+                                        error_feedback>{.coder = {.range = {.clip = 0.8f}}});
 }
 
 TEST_CASE("[conformance] feedback of a user makes the same bytes in kernels")
 {
   compare_strangers(
     in_lanes<partial_hadamard<256>, rms_range<tracked_correlation>, decaying_feedback>{});
-  compare_strangers(
-    two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<2>, decaying_feedback>{});
-  compare_strangers(cast_codec<half, top_chunks<64>, decaying_feedback>{});
+  compare_strangers(tests::rotated_codes<256, lloyd_max<2>, two_shot, decaying_feedback>{});
+  compare_strangers(codec<top_chunks<64>, no_rotation, cast<half>, in_wire, decaying_feedback>{});
 }
 
 TEST_CASE("[conformance] a chunker of a user makes the same bytes in kernels")
 {
   using schedule = every_kth_chunk<128, 2>;
-  compare_strangers(cast_codec<half, schedule, decaying_feedback>{});
+  compare_strangers(codec<schedule, no_rotation, cast<half>, in_wire, decaying_feedback>{});
 }
 
 TEST_CASE("[conformance] a codebook of a user makes the same bytes in kernels")
 {
-  compare_strangers(
-    two_shot_codec<fixed_chunks<256>, signed_permutation, even_codebook, error_feedback>{});
+  compare_strangers(codec<fixed_chunks<256>,
+                          signed_permutation,
+                          scaled_codes<even_codebook>,
+                          two_shot,
+                          error_feedback>{});
 }
 
 TEST_CASE("[conformance] a metric of a user makes the same bytes in kernels")
 {
   compare_strangers(codec<fixed_chunks<128>,
                           signed_permutation,
-                          mean_magnitude,
-                          stochastic_quantizer<4>,
-                          saturating_sum<4>,
+                          summed_codes<mean_magnitude, stochastic_quantizer<4>, saturating_sum<4>>,
+                          in_wire,
                           decaying_feedback,
                           largest_mean>{});
 }
@@ -146,8 +149,7 @@ TEST_CASE("[conformance] plans tell policies of users apart")
   CHECK(of(forgets{}) != of(in_lanes<signed_permutation, tracked, decaying_feedback>{}));
   auto const in = [&]<metric Metric>(Metric const& units) {
     return of(
-      two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<2>, no_feedback, Metric>{
-        .metric = units});
+      tests::rotated_codes<256, lloyd_max<2>, two_shot, no_feedback, Metric>{.metric = units});
   };
   std::set<std::uint64_t> const metrics{in(plain_metric{}),
                                         in(given_diagonal{}),

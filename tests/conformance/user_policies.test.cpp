@@ -9,13 +9,13 @@
 #include "support/loopback_run.hpp"
 
 #include <tersum/codec.hpp>
+#include <tersum/form/two_shot.hpp>
 #include <tersum/interop/plan_fingerprint.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/range/rms_range.hpp>
 #include <tersum/reduce/native.hpp>
 #include <tersum/rotate/hadamard.hpp>
 #include <tersum/rotate/rotation_key.hpp>
-#include <tersum/two_shot_codec.hpp>
 #include <tersum/types.hpp>
 #include <tersum_baselines/group_absmax.hpp>
 
@@ -230,7 +230,7 @@ double error_of(Codec const& codec)
 
 TEST_CASE("[conformance] policies made of what the concepts ask for exchange in lanes")
 {
-  using lanes = codec<chunks, rotation, extent, rounding, bytes, keeping>;
+  using lanes = codec<chunks, rotation, summed_codes<extent, rounding, bytes>, in_wire, keeping>;
   static_assert(!selecting_chunker<chunks> && feeds_back<lanes> && !saturates<lanes>);
   // Three root mean squares in 7 steps: rounding a value has a variance of a quarter of a step's square at most, (3/7)^2 / 4
   // = .046 of its energy; rotated values beyond the range, 1 in 370, add less than .002. Of uniform values ranks have the
@@ -244,7 +244,7 @@ TEST_CASE("[conformance] a choice of one's own sends the largest chunks")
 {
   // 8 bits pay for 11 of 24 chunks and the norms: for all large ones but the last, of 56 coordinates. Of 12 + 11 16 + 7 parts
   // of the energy 12 + 7 stay, .097; chunks of so many uniform values differ from that by a tenth.
-  CHECK(error_of(cast_codec<half, choice, keeping>{}) < .12);
+  CHECK(error_of(codec<choice, no_rotation, cast<half>, in_wire, keeping>{}) < .12);
 }
 
 TEST_CASE("[conformance] a choice follows what a range of one's own measures")
@@ -256,7 +256,10 @@ TEST_CASE("[conformance] a choice follows what a range of one's own measures")
     all[i] = i / 128 % 2 == 1 ? 1.0f : i % 128 == 77 ? 40.0f : 0.0f;
   }
   using by_magnitude =
-    codec<top_chunks<128>, no_rotation, mean_magnitude, stochastic_quantizer<4>, saturating_sum<4>>;
+    codec<top_chunks<128>,
+          no_rotation,
+          summed_codes<mean_magnitude, stochastic_quantizer<4>, saturating_sum<4>>,
+          in_wire>;
   by_magnitude const chosen{.chunker = {.bits = 2.25f}};
   tests::loopback_run<by_magnitude> run{chosen, layout{1024}, 2, 11};
   auto const& mean = run.exchange({all, all})[0];
@@ -269,9 +272,9 @@ TEST_CASE("[conformance] a choice follows what a range of one's own measures")
 TEST_CASE("[conformance] a codebook and blocks of one's own exchange in two shots")
 {
   // Of normal values an encoding loses .13: a third of that of ranks with 3/2 of the mean's energy, and that of the mean.
-  CHECK(error_of(two_shot_codec<chunks, rotation, book, keeping>{}) < .25);
+  CHECK(error_of(codec<chunks, rotation, scaled_codes<book>, two_shot, keeping>{}) < .25);
   // Zeros and signs are coarse: no more is asked than that they are better than nothing.
-  CHECK(error_of(two_shot_codec<chunks, still, blocks>{}) < 1);
+  CHECK(error_of(codec<chunks, still, scaled_codes<blocks>, two_shot>{}) < 1);
 }
 
 TEST_CASE("[conformance] an orthogonalizer of one's own finds the column of a matrix of rank 1")

@@ -6,6 +6,7 @@
 
 #include "../../examples/your_own/sign_quantizer.hpp"
 #include "conformance/quantizer_conformance.hpp"
+#include "support/codecs.hpp"
 #include "support/loopback_run.hpp"
 #include "support/normal_gradients.hpp"
 
@@ -81,19 +82,19 @@ TEST_CASE("[conformance] signs obey the laws of the role")
   tersum::tests::check_quantizer_laws<sign_quantizer>();
 }
 
-using signs = tersum::codec<tersum::fixed_chunks<1024>,
-                            tersum::partial_hadamard<1024>,
-                            tersum::rms_range<tersum::no_headroom>,
-                            sign_quantizer,
-                            tersum::widening_sum<2, 8>,
-                            tersum::error_feedback>;
+using signs = tersum::tests::rotated_sums<1024,
+                                          tersum::rms_range<tersum::no_headroom>,
+                                          sign_quantizer,
+                                          tersum::widening_sum<2, 8>,
+                                          tersum::error_feedback>;
 
 //! The length of one rank's residual after some steps with the same gradients, in lengths of its gradient.
 double residual_of_signs(float clip, int steps)
 {
   std::size_t const d = 4096;
   auto const in       = tersum::tests::normal_gradients(3, d, 11);
-  tersum::tests::loopback_run run{signs{.range = {.clip = clip}}, tersum::layout{d}, 3, 1};
+  tersum::tests::loopback_run run{
+    signs{.coder = {.range = {.clip = clip}}}, tersum::layout{d}, 3, 1};
   for (int step = 0; step < steps; ++step) { run.exchange(in); }
   double left = 0, sent = 0;
   for (std::size_t i = 0; i < d; ++i) {

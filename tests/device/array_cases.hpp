@@ -8,6 +8,7 @@
 
 #include "placed_array.hpp"
 #include "support/chunk_rotation.hpp"
+#include "support/codecs.hpp"
 #include "support/normal_gradients.hpp"
 #include "support/staged_run.hpp"
 
@@ -82,15 +83,12 @@ void check_norms(Placement const& on)
       }
       CHECK(wrong == 0);
       if constexpr (Size >= 128 && std::is_same_v<Element, float>) {
-        using codec_type = codec<fixed_chunks<Size>,
-                                 partial_hadamard<Size>,
-                                 rms_range<no_headroom>,
-                                 stochastic_quantizer<4>,
-                                 saturating_sum<4>>;
+        using codec_type = tests::
+          rotated_sums<Size, rms_range<no_headroom>, stochastic_quantizer<4>, saturating_sum<4>>;
         staged_run<codec_type> run{codec_type{}, layout{count}, 1, 1};
         run.measure({values});
-        std::vector<double> const agreed = run.agreed(0);
-        CHECK(std::vector<double>(got.begin(), got.end()) == agreed);
+        std::vector<double> const agreed = run.agreed(0);  // none if chunks are more than floats
+        CHECK((std::vector<double>(got.begin(), got.end()) == agreed || run.plan().all_bypass()));
       }
     }
   }
@@ -281,13 +279,13 @@ void check_against_exchange(Placement const& on, std::size_t count)
 {
   CAPTURE(Size);
   CAPTURE(count);
-  using codec_type =
-    codec<fixed_chunks<Size>, partial_hadamard<Size>, rms_range<no_headroom>, Quantizer, Reducer>;
-  constexpr int world          = 3;
-  constexpr auto chunker       = fixed_chunks<Size>{};
-  constexpr auto rotator       = partial_hadamard<Size>{};
+  using codec_type       = tests::rotated_sums<Size, rms_range<no_headroom>, Quantizer, Reducer>;
+  constexpr int world    = 3;
+  constexpr auto chunker = fixed_chunks<Size>{};
+  constexpr auto rotator = partial_hadamard<Size>{};
   constexpr std::uint64_t seed = 21;
   staged_run<codec_type> run{codec_type{}, layout{count}, world, seed};
+  if (run.plan().all_bypass()) { return; }
   auto const gradients = normal_gradients(world, count, 31);
   run.measure(gradients);
   run.agree(reduction_order::ring);

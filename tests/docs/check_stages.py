@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the pictures of the data flow in docs/concepts.md against the lists of stages in the headers.
+"""Checks the pictures of the data flow in docs/concepts.md against the list of stages in codec.hpp.
 
     check_stages.py ROOT
 
-Below "```text stages of HEADER" a line has a call of exchange.hpp, where it changes, and the name of a stage, or "=>" and
-the name of a round. These must be the last stages and rounds of the codec of that header, in their order, in their calls.
+Below "```text stages of FORM" a line has a call of exchange.hpp, where it changes, and the name of a stage, or "=>" and
+the name of a round. These must be the last stages and rounds of a codec of that form, in their order, in their calls. What only
+some codecs have may be left out: what stands in `stages_if`, and one of two lists of rounds.
 """
 
 import pathlib
@@ -19,9 +20,33 @@ def parts_of(text):
     return dict(re.findall(r"struct (\w+)\s*: (?:stage::)?of_part<exchange_part::(\w+)>", text))
 
 
-def stages_of(text):
-    """The stages and rounds of a codec's header, all that it may have, in order."""
-    return re.findall(r"(?:stage|rounds)::(\w+)", re.search(r"using stages =(.*?);", text, re.S)[1])
+def entries(text):
+    """Names of stages and rounds, in order."""
+    return re.findall(r"(?:stage|rounds)::(\w+)", text)
+
+
+def stages_of(codec, form):
+    """(names, whether a codec may lack them) of the stages and rounds of a form, in order."""
+    first = re.search(r"using first_round = (.*?);", form, re.S)[1]
+    lists = re.findall(r"stage_list<(.*?)>", re.search(r"using rounds_of\s*= (.*?);", form, re.S)[1], re.S)
+    stages = re.search(r"using stages =(.*?);", codec, re.S)[1]
+    for entry in re.findall(r"stages_if<[^;]*?(?:>\(\)|<\w+>), *[^>]*?>|Form::first_round|rounds_of<Coder>|stage::\w+", stages):
+        if entry == "Form::first_round":
+            yield from ((name, False) for name in entries(first))
+        elif entry == "rounds_of<Coder>":
+            yield from ((name, len(lists) > 1) for of in lists for name in entries(of))
+        else:
+            yield from ((name, entry.startswith("stages_if")) for name in entries(entry))
+
+
+def is_end(lines, wanted):
+    """Whether lines are the last of what is wanted, but for some that may be left out."""
+    if not lines:
+        return True
+    if not wanted:
+        return False
+    *before, (line, optional) = wanted
+    return (lines[-1] == line and is_end(lines[:-1], before)) or (optional and is_end(lines, before))
 
 
 def drawn(block):
@@ -37,14 +62,16 @@ def main():
     root = pathlib.Path(sys.argv[1])
     headers = root / "include" / "tersum"
     parts = parts_of((headers / "stages.hpp").read_text())
+    codec = (headers / "codec.hpp").read_text()
     page = (root / "docs" / "concepts.md").read_text()
     pictures = re.findall(r"^```text stages of (\S+)\n(?:call [^\n]*\n)?(.*?)^```", page, re.S | re.M)
     faults = [] if len(pictures) == 4 else [f"{len(pictures)} pictures"]
-    for header, block in pictures:
+    for form, block in pictures:
         lines = list(drawn(block))
-        wanted = [(parts[name], name) for name in stages_of((headers / header).read_text())]
-        if not lines or lines != wanted[-len(lines) :]:
-            faults.append(f"drawn of {header}: {lines}, in the header: {wanted}")
+        of_form = stages_of(codec, (headers / "form" / f"{form}.hpp").read_text())
+        wanted = [((parts[name], name), optional) for name, optional in of_form]
+        if not lines or not is_end(lines, wanted):
+            faults.append(f"drawn of {form}: {lines}, in the headers: {wanted}")
     print(*faults or [f"{len(pictures)} pictures"], sep="\n")
     sys.exit(1 if faults else 0)
 

@@ -14,7 +14,7 @@
 
 // code 1
 
-static_assert(codec.range.clip == .8f);
+static_assert(codec.coder.range.clip == .8f);
 static_assert(codec.plan({.coordinates = 1}, {.size = 127, .rank = 0}).check().ok());
 static_assert(!codec.plan({.coordinates = 1}, {.size = 128, .rank = 0}).check().ok());
 

@@ -4,6 +4,8 @@
 //! @file
 //! The whole exchange in one call, over a transport of threads: rounds, errors, and equality with the split form.
 
+#include "support/codecs.hpp"
+
 #include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/execute/cpu_executor.hpp>
 #include <tersum/presets.hpp>
@@ -204,11 +206,10 @@ TEST_CASE("[collective] the callback is called once a round, with the round's ty
         calls{{1, 4, true, false, false}, {128, 4, false, false, false}});
   CHECK(record_calls(presets::fp32, layout{10}) == calls{{10, 4, true, false, false}});
   CHECK(record_calls(presets::rotated_sat4, layout{0}).empty());
-  using words = codec<fixed_chunks<128>,
-                      partial_hadamard<128>,
-                      rms_range<no_headroom, bfloat16>,
-                      stochastic_quantizer<4>,
-                      guard_lanes<8, std::uint64_t>>;
+  using words = tests::rotated_sums<128,
+                                    rms_range<no_headroom, bfloat16>,
+                                    stochastic_quantizer<4>,
+                                    guard_lanes<8, std::uint64_t>>;
   CHECK(record_calls(words{}, layout{1000}) ==
         calls{{8, 2, true, false, false}, {8 * 16, 8, true, true, true}});
 }

@@ -4,6 +4,7 @@
 //! @file
 //! Block-scope pieces put together in kernels of a caller make the bytes that the library makes.
 
+#include "support/codecs.hpp"
 #include "support/emulator.hpp"
 #include "support/normal_gradients.hpp"
 #include "support/staged_run.hpp"
@@ -191,12 +192,11 @@ struct dead_zone_quantizer {
 
 TEST_CASE("[block scope] saturating codes of rotated chunks of a warp are the library's")
 {
-  codec<fixed_chunks<1024>,
-        partial_hadamard<1024>,
-        rms_range<tracked_correlation>,
-        stochastic_quantizer<4>,
-        saturating_sum<4>> const library{};
-  for (std::size_t const coordinates : {1u, 1023u, 1024u, 5u * 1024 + 37}) {
+  tests::rotated_sums<1024,
+                      rms_range<tracked_correlation>,
+                      stochastic_quantizer<4>,
+                      saturating_sum<4>> const library{};
+  for (std::size_t const coordinates : {130u, 1023u, 1024u, 5u * 1024 + 37}) {
     compare(library, coordinates);
   }
 }
@@ -204,21 +204,15 @@ TEST_CASE("[block scope] saturating codes of rotated chunks of a warp are the li
 TEST_CASE(
   "[block scope] codes of a quantizer of one's own, of chunks that share a warp, are the library's")
 {
-  codec<fixed_chunks<256>,
-        no_rotation,
-        absmax_range<no_headroom>,
-        dead_zone_quantizer,
-        widening_sum<4, 8>> const library{};
+  tests::plain_sums<256, absmax_range<no_headroom>, dead_zone_quantizer, widening_sum<4, 8>> const
+    library{};
   for (std::size_t const coordinates : {255u, 17u * 256 + 3}) { compare(library, coordinates); }
 }
 
 TEST_CASE("[block scope] codes in guarded lanes, of chunks of a block, are the library's")
 {
-  codec<fixed_chunks<2048>,
-        partial_hadamard<2048>,
-        rms_range<no_headroom>,
-        stochastic_quantizer<2>,
-        guard_lanes<4>> const library{};
+  tests::rotated_sums<2048, rms_range<no_headroom>, stochastic_quantizer<2>, guard_lanes<4>> const
+    library{};
   for (std::size_t const coordinates : {2047u, 3u * 2048 + 1}) { compare(library, coordinates); }
 }
 

@@ -40,11 +40,11 @@ void compare_near(Codec const& codec)
 }
 
 template <int Size>
-using on_tensor_cores = codec<fixed_chunks<Size>,
-                              tensor_core_hadamard<Size>,
-                              rms_range<tracked_correlation>,
-                              stochastic_quantizer<4>,
-                              saturating_sum<4>>;
+using on_tensor_cores =
+  codec<fixed_chunks<Size>,
+        tensor_core_hadamard<Size>,
+        summed_codes<rms_range<tracked_correlation>, stochastic_quantizer<4>, saturating_sum<4>>,
+        in_wire>;
 
 TEST_CASE_TEMPLATE(
   "[cuda_executor] casts equal the CPU executor", Element, float, tersum::half, tersum::bfloat16)
@@ -79,6 +79,12 @@ TEST_CASE_TEMPLATE(
     compare_near<Element>(presets::rotated_sat4_tc);
     compare_offsets<Element>(presets::rotated_sat4_tc);
   }
-  SUBCASE("256") { compare_near<Element>(on_tensor_cores<256>{.range = {.clip = 1.9f}}); }
-  SUBCASE("512") { compare_near<Element>(on_tensor_cores<512>{.range = {.clip = 1.9f}}); }
+  SUBCASE("256")
+  {
+    compare_near<Element>(on_tensor_cores<256>{.coder = {.range = {.clip = 1.9f}}});
+  }
+  SUBCASE("512")
+  {
+    compare_near<Element>(on_tensor_cores<512>{.coder = {.range = {.clip = 1.9f}}});
+  }
 }

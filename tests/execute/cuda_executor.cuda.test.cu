@@ -5,6 +5,7 @@
 //! Exchanges of the CUDA executor are captured in graphs, errors come back as a status, and chunks of any size give the
 //! CPU executor's bytes.
 
+#include "support/codecs.hpp"
 #include "support/compare_executors.cuh"
 
 #include <tersum/tersum.cuh>
@@ -23,19 +24,15 @@ using namespace tersum;
 using namespace tersum::tests;
 
 template <int Size>
-using tracked = codec<fixed_chunks<Size>,
-                      partial_hadamard<Size>,
-                      rms_range<tracked_correlation>,
-                      stochastic_quantizer<4>,
-                      saturating_sum<4>>;
+using tracked = tests::
+  rotated_sums<Size, rms_range<tracked_correlation>, stochastic_quantizer<4>, saturating_sum<4>>;
 
 template <int Size>
-using fed_back = codec<fixed_chunks<Size>,
-                       partial_hadamard<Size>,
-                       absmax_range<tracked_correlation, bfloat16>,
-                       nearest_quantizer<8>,
-                       saturating_sum<8>,
-                       error_feedback>;
+using fed_back = tests::rotated_sums<Size,
+                                     absmax_range<tracked_correlation, bfloat16>,
+                                     nearest_quantizer<8>,
+                                     saturating_sum<8>,
+                                     error_feedback>;
 
 TEST_CASE_TEMPLATE("[cuda_executor] other sizes of chunks equal the CPU executor",
                    Codec,

@@ -4,6 +4,7 @@
 //! @file
 //! The CUDA executor equals the CPU executor byte for byte: shards, gathered codes, and residuals in bfloat16.
 
+#include "support/codecs.hpp"
 #include "support/compare_executors.cuh"
 #include "support/shard_run.hpp"
 
@@ -44,7 +45,7 @@ TEST_CASE("[cuda_executor] shards equal the CPU executor")
   SUBCASE("shards in halves, of bfloat16 in float")
   {
     compare_shards<tersum::bfloat16, float>(
-      sharded_codec<fixed_chunks<1024>, no_rotation, cast<tersum::half>>{});
+      codec<fixed_chunks<1024>, no_rotation, cast<tersum::half>, shard>{});
   }
   SUBCASE("shards with feedback, of bfloat16 in float")
   {
@@ -52,11 +53,8 @@ TEST_CASE("[cuda_executor] shards equal the CPU executor")
   }
   SUBCASE("2 bits of float in bfloat16, with feedback, in a metric")
   {
-    using in_metric = sharded_codec<fixed_chunks<256>,
-                                    partial_hadamard<256>,
-                                    lloyd_max<2>,
-                                    error_feedback,
-                                    given_diagonal>;
+    using in_metric =
+      tests::rotated_codes<256, lloyd_max<2>, shard, error_feedback, given_diagonal>;
     compare_shards<float, tersum::bfloat16>(in_metric{});
   }
 }

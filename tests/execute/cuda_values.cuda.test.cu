@@ -4,6 +4,7 @@
 //! @file
 //! The CUDA executor equals the CPU executor byte for byte: values.
 
+#include "support/codecs.hpp"
 #include "support/compare_executors.cuh"
 #include "support/values_run.hpp"
 
@@ -48,11 +49,7 @@ TEST_CASE("[cuda_executor] values equal the CPU executor")
   }
   SUBCASE("with feedback in a metric")
   {
-    using codec = values_codec<fixed_chunks<512>,
-                               partial_hadamard<512>,
-                               lloyd_max<3>,
-                               error_feedback,
-                               kept_diagonal>;
+    using codec = tests::rotated_codes<512, lloyd_max<3>, publish, error_feedback, kept_diagonal>;
     compare_values<float, float>(codec{});
   }
 }

@@ -23,7 +23,7 @@ TEST_CASE("[kernels] top chunks in saturating codes")
   SUBCASE("with feedback")
   {
     compare_places<half>(presets::top_saturating<nearest_quantizer<4>, error_feedback>{
-      .chunker = {.bits = 2}, .range = {.clip = 0}});
+      .chunker = {.bits = 2}, .coder = {.range = {.clip = 0}}});
   }
 }
 
@@ -46,11 +46,11 @@ TEST_CASE("[kernels] a width for every chunk")
 }
 
 template <int Size, int... Widths>
-using allocated = codec<allocated_chunks<Size, Widths...>,
-                        partial_hadamard<Size>,
-                        rms_range<tracked_correlation>,
-                        stochastic_quantizer<8>,
-                        saturating_sum<8>>;
+using allocated =
+  codec<allocated_chunks<Size, Widths...>,
+        partial_hadamard<Size>,
+        summed_codes<rms_range<tracked_correlation>, stochastic_quantizer<8>, saturating_sum<8>>,
+        in_wire>;
 
 TEST_CASE("[kernels] a width for every chunk, of other sizes")
 {

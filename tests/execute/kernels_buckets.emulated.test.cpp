@@ -4,6 +4,7 @@
 //! @file
 //! Buckets of many tensors: the kernel bodies equal the CPU executor bit for bit.
 
+#include "support/codecs.hpp"
 #include "support/compare_kernels.hpp"
 
 #include <tersum/tersum.hpp>
@@ -22,18 +23,14 @@ namespace {
 using namespace tersum;
 using namespace tersum::tests;
 
-using tracked_global = codec<fixed_chunks<256>,
-                             partial_hadamard<256>,
-                             global_range<tracked_correlation>,
-                             stochastic_quantizer<4>,
-                             saturating_sum<4>>;
+using tracked_global = tests::
+  rotated_sums<256, global_range<tracked_correlation>, stochastic_quantizer<4>, saturating_sum<4>>;
 
-using wide = codec<fixed_chunks<2048>,
-                   partial_hadamard<2048>,
-                   absmax_range<tracked_correlation>,
-                   stochastic_quantizer<8>,
-                   saturating_sum<8>,
-                   error_feedback>;
+using wide = tests::rotated_sums<2048,
+                                 absmax_range<tracked_correlation>,
+                                 stochastic_quantizer<8>,
+                                 saturating_sum<8>,
+                                 error_feedback>;
 
 TEST_CASE("[kernels] tensors of a bucket")
 {

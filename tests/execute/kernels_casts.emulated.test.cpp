@@ -28,8 +28,14 @@ TEST_CASE_TEMPLATE("[kernels] casts", Element, float, half, bfloat16)
 
 TEST_CASE("[kernels] casts of chunks of other sizes than a block takes at once")
 {
-  SUBCASE("less") { compare_all<float>(cast_codec<half, fixed_chunks<128>>{}); }
-  SUBCASE("more") { compare_all<half>(cast_codec<float, fixed_chunks<4096>>{}); }
+  SUBCASE("less")
+  {
+    compare_all<float>(codec<fixed_chunks<128>, no_rotation, cast<half>, in_wire>{});
+  }
+  SUBCASE("more")
+  {
+    compare_all<half>(codec<fixed_chunks<4096>, no_rotation, cast<float>, in_wire>{});
+  }
 }
 
 }  // namespace

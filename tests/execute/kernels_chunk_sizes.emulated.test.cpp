@@ -4,6 +4,7 @@
 //! @file
 //! Every size of chunk, with and without rotation: the kernel bodies equal the CPU executor bit for bit.
 
+#include "support/codecs.hpp"
 #include "support/compare_kernels.hpp"
 
 #include <tersum/tersum.hpp>
@@ -18,27 +19,22 @@ using namespace tersum;
 using namespace tersum::tests;
 
 template <int Size>
-using tracked = codec<fixed_chunks<Size>,
-                      partial_hadamard<Size>,
-                      rms_range<tracked_correlation>,
-                      stochastic_quantizer<4>,
-                      saturating_sum<4>>;
+using tracked = tests::
+  rotated_sums<Size, rms_range<tracked_correlation>, stochastic_quantizer<4>, saturating_sum<4>>;
 
 template <int Size>
-using fed_back = codec<fixed_chunks<Size>,
-                       partial_hadamard<Size>,
-                       absmax_range<no_headroom>,
-                       nearest_quantizer<8>,
-                       widening_sum<8, 16>,
-                       error_feedback>;
+using fed_back = tests::rotated_sums<Size,
+                                     absmax_range<no_headroom>,
+                                     nearest_quantizer<8>,
+                                     widening_sum<8, 16>,
+                                     error_feedback>;
 
 template <int Size>
-using unrotated = codec<fixed_chunks<Size>,
-                        no_rotation,
-                        absmax_range<tracked_correlation>,
-                        stochastic_quantizer<2, independent>,
-                        saturating_sum<2>,
-                        error_feedback>;
+using unrotated = tests::plain_sums<Size,
+                                    absmax_range<tracked_correlation>,
+                                    stochastic_quantizer<2, independent>,
+                                    saturating_sum<2>,
+                                    error_feedback>;
 
 TEST_CASE_TEMPLATE("[kernels] chunks up to a block's",
                    Codec,

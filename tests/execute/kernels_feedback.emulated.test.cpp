@@ -28,8 +28,8 @@ TEST_CASE("[kernels] rotated_sat4_ef equals the CPU executor")
 
 TEST_CASE("[kernels] rotated codes of 8 bits with feedback equal the CPU executor")
 {
-  compare_preset(
-    presets::tracked_saturating<nearest_quantizer<8>, error_feedback>{.range = {.clip = 3.6f}});
+  compare_preset(presets::tracked_saturating<nearest_quantizer<8>, error_feedback>{
+    .coder = {.range = {.clip = 3.6f}}});
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 //! Exchanges of shards, and of gathered codes, have the same bytes on every instruction set and number of threads, and as
 //! kernel bodies.
 
+#include "support/codecs.hpp"
 #include "support/compare_kernels.hpp"
 #include "support/shard_run.hpp"
 
@@ -43,7 +44,8 @@ void compare_shards(Codec const& codec)
 }
 
 template <int Size, int Bits, class Feedback = no_feedback>
-using shards = sharded_codec<fixed_chunks<Size>, partial_hadamard<Size>, lloyd_max<Bits>, Feedback>;
+using shards =
+  codec<fixed_chunks<Size>, partial_hadamard<Size>, scaled_codes<lloyd_max<Bits>>, shard, Feedback>;
 
 TEST_CASE("[kernels] shards")
 {
@@ -55,11 +57,7 @@ TEST_CASE("[kernels] shards")
   }
   SUBCASE("256, 2 bits, with feedback, in a metric")
   {
-    using codec = sharded_codec<fixed_chunks<256>,
-                                partial_hadamard<256>,
-                                lloyd_max<2>,
-                                error_feedback,
-                                given_diagonal>;
+    using codec = tests::rotated_codes<256, lloyd_max<2>, shard, error_feedback, given_diagonal>;
     compare_shards<float, bfloat16>(codec{});
   }
   SUBCASE("2048, 1 bit, of float in half") { compare_shards<float, half>(shards<2048, 1>{}); }
@@ -67,7 +65,7 @@ TEST_CASE("[kernels] shards")
   {
     using quantizer = group_absmax<4, 32, linear_levels, bfloat16_scale>;
     compare_shards<half, half>(
-      sharded_codec<fixed_chunks<512>, no_rotation, quantizer, error_feedback>{});
+      codec<fixed_chunks<512>, no_rotation, scaled_codes<quantizer>, shard, error_feedback>{});
   }
 }
 
@@ -76,38 +74,38 @@ TEST_CASE("[kernels] summed shards")
   SUBCASE("1024, 4 bits") { compare_shards<float, float>(presets::summed_shards_sat4); }
   SUBCASE("256, 8 bits with feedback, of bfloat16 in float")
   {
-    compare_shards<bfloat16, float>(summed_shards_codec<fixed_chunks<256>,
-                                                        partial_hadamard<256>,
-                                                        rms_range<tracked_correlation>,
-                                                        nearest_quantizer<8>,
-                                                        saturating_sum<8>,
-                                                        error_feedback>{});
+    compare_shards<bfloat16, float>(
+      codec<fixed_chunks<256>,
+            partial_hadamard<256>,
+            summed_codes<rms_range<tracked_correlation>, nearest_quantizer<8>, saturating_sum<8>>,
+            shard,
+            error_feedback>{});
   }
   SUBCASE("2048, native sums, of float in half")
   {
-    compare_shards<float, half>(summed_shards_codec<fixed_chunks<2048>,
-                                                    partial_hadamard<2048>,
-                                                    rms_range<no_headroom>,
-                                                    stochastic_quantizer<4>,
-                                                    widening_sum<4, 8>>{});
+    compare_shards<float, half>(
+      codec<fixed_chunks<2048>,
+            partial_hadamard<2048>,
+            summed_codes<rms_range<no_headroom>, stochastic_quantizer<4>, widening_sum<4, 8>>,
+            shard>{});
   }
   // Float is rotated alike for tensor cores.
   SUBCASE("256, in a metric, rotated for tensor cores")
   {
-    compare_shards<float, float>(summed_shards_codec<fixed_chunks<256>,
-                                                     tensor_core_hadamard<256>,
-                                                     rms_range<no_headroom>,
-                                                     stochastic_quantizer<4>,
-                                                     widening_sum<4, 8>,
-                                                     no_feedback,
-                                                     given_diagonal>{});
+    compare_shards<float, float>(
+      codec<fixed_chunks<256>,
+            tensor_core_hadamard<256>,
+            summed_codes<rms_range<no_headroom>, stochastic_quantizer<4>, widening_sum<4, 8>>,
+            shard,
+            no_feedback,
+            given_diagonal>{});
   }
 }
 
 TEST_CASE("[kernels] shards in elements")
 {
   compare_shards<bfloat16, float>(
-    sharded_codec<fixed_chunks<256>, no_rotation, cast<half>, error_feedback>{});
+    codec<fixed_chunks<256>, no_rotation, cast<half>, shard, error_feedback>{});
 }
 
 TEST_CASE("[kernels] gathered codes")
@@ -115,14 +113,15 @@ TEST_CASE("[kernels] gathered codes")
   SUBCASE("1024, 4 bits") { compare_all<float>(presets::gathered_4); }
   SUBCASE("256, 3 bits, with feedback")
   {
-    using codec =
-      gathered_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<3>, error_feedback>;
+    using codec = tests::rotated_codes<256, lloyd_max<3>, gather, error_feedback>;
     compare_all<half>(codec{});
   }
   SUBCASE("a width for every chunk")
   {
-    using codec =
-      gathered_codec<allocated_chunks<256, 1, 2, 4>, partial_hadamard<256>, lloyd_max<4>>;
+    using codec = codec<allocated_chunks<256, 1, 2, 4>,
+                        partial_hadamard<256>,
+                        scaled_codes<lloyd_max<4>>,
+                        gather>;
     compare_all<bfloat16>(codec{.chunker = {.bits = 2}});
   }
 }

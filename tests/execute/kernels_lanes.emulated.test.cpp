@@ -4,6 +4,7 @@
 //! @file
 //! Every width of codes and lanes, and quantizers of a user: the kernel bodies equal the CPU executor bit for bit.
 
+#include "support/codecs.hpp"
 #include "support/compare_kernels.hpp"
 
 #include <tersum/tersum.hpp>
@@ -20,20 +21,14 @@ using namespace tersum;
 using namespace tersum::tests;
 
 template <class Quantizer, class Reducer, int Size = 1024>
-using rotated =
-  codec<fixed_chunks<Size>, partial_hadamard<Size>, rms_range<fixed_headroom>, Quantizer, Reducer>;
+using rotated = tests::rotated_sums<Size, rms_range<fixed_headroom>, Quantizer, Reducer>;
 
 template <class Quantizer, class Reducer>
-using fed_back = codec<fixed_chunks<1024>,
-                       partial_hadamard<1024>,
-                       rms_range<fixed_headroom>,
-                       Quantizer,
-                       Reducer,
-                       error_feedback>;
+using fed_back =
+  tests::rotated_sums<1024, rms_range<fixed_headroom>, Quantizer, Reducer, error_feedback>;
 
 template <class Quantizer, class Reducer>
-using unrotated =
-  codec<fixed_chunks<256>, no_rotation, absmax_range<fixed_headroom>, Quantizer, Reducer>;
+using unrotated = tests::plain_sums<256, absmax_range<fixed_headroom>, Quantizer, Reducer>;
 
 template <int Bits>
 using stochastic = stochastic_quantizer<Bits>;
@@ -151,8 +146,9 @@ TEST_CASE("[kernels] quantizers of one's own")
                     fed_back<ternary, guard_lanes<8>>,
                     unrotated<signs, saturating_sum<2>>,
                     fed_back<signs, saturating_sum<4>>>();
-  compare_lanes<rotated<powers, saturating_sum<4>>>({.quantizer = {.threshold = 3.0F}});
-  compare_lanes<fed_back<powers, widening_sum<4, 8>>>({.quantizer = {.threshold = 7.0F}});
+  compare_lanes<rotated<powers, saturating_sum<4>>>({.coder = {.quantizer = {.threshold = 3.0F}}});
+  compare_lanes<fed_back<powers, widening_sum<4, 8>>>(
+    {.coder = {.quantizer = {.threshold = 7.0F}}});
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 //! @file
 //! Kernel bodies of codecs in a metric make the bytes of the CPU.
 
+#include "support/codecs.hpp"
 #include "support/compare_kernels.hpp"
 
 #include <tersum/feedback/decayed_feedback.hpp>
@@ -22,22 +23,13 @@ using namespace tersum;
 namespace {
 
 template <int Size, feedback Feedback = no_feedback>
-using shot =
-  two_shot_codec<fixed_chunks<Size>, partial_hadamard<Size>, lloyd_max<2>, Feedback, kept_diagonal>;
+using shot = tests::rotated_codes<Size, lloyd_max<2>, two_shot, Feedback, kept_diagonal>;
 template <feedback Feedback>
-using in_16_bits = two_shot_codec<fixed_chunks<256>,
-                                  partial_hadamard<256>,
-                                  lloyd_max<2>,
-                                  Feedback,
-                                  kept_diagonal_in<bfloat16>>;
+using in_16_bits =
+  tests::rotated_codes<256, lloyd_max<2>, two_shot, Feedback, kept_diagonal_in<bfloat16>>;
 template <class Range, feedback Feedback = no_feedback>
-using in_lanes = codec<fixed_chunks<256>,
-                       partial_hadamard<256>,
-                       Range,
-                       stochastic_quantizer<4>,
-                       saturating_sum<4>,
-                       Feedback,
-                       kept_diagonal>;
+using in_lanes = tests::
+  rotated_sums<256, Range, stochastic_quantizer<4>, saturating_sum<4>, Feedback, kept_diagonal>;
 
 TEST_CASE("[execute] two shots in a metric have the same bytes in kernels")
 {
@@ -62,27 +54,30 @@ TEST_CASE("[execute] codes that are summed in a metric have the same bytes in ke
 
 TEST_CASE("[execute] chunks of several widths in a metric have the same bytes in kernels")
 {
-  using codec_type = gathered_codec<allocated_chunks<512, 1, 2, 4, 8>,
-                                    partial_hadamard<512>,
-                                    lloyd_max<8>,
-                                    error_feedback,
-                                    kept_diagonal>;
+  using codec_type = codec<allocated_chunks<512, 1, 2, 4, 8>,
+                           partial_hadamard<512>,
+                           scaled_codes<lloyd_max<8>>,
+                           gather,
+                           error_feedback,
+                           kept_diagonal>;
   tests::compare_orders<float>(codec_type{.chunker = {.bits = 2}}, 2, true);
 }
 
 TEST_CASE("[execute] casts in a metric have the same bytes in kernels")
 {
-  using halves = cast_codec<tersum::half, top_chunks<128>, error_feedback, kept_diagonal>;
+  using halves =
+    codec<top_chunks<128>, no_rotation, cast<tersum::half>, in_wire, error_feedback, kept_diagonal>;
   tests::compare_buckets<float>(halves{.chunker = {.bits = 4}});
   tests::compare_orders<tersum::half>(halves{.chunker = {.bits = 2}}, 3, true);
   using logarithms =
-    cast_codec<float, top_chunks<512, norm_log>, kept_in<bfloat16>, given_diagonal>;
+    tests::cast_sums<float, top_chunks<512, norm_log>, kept_in<bfloat16>, given_diagonal>;
   tests::compare_buckets<bfloat16>(logarithms{.chunker = {.bits = 12}});
   // Without norms a payload alone says what is not finite.
   using at_random =
-    cast_codec<bfloat16, random_chunks<256>, no_feedback, kept_diagonal_in<bfloat16>>;
+    tests::cast_sums<bfloat16, random_chunks<256>, no_feedback, kept_diagonal_in<bfloat16>>;
   tests::compare_places<float>(at_random{.chunker = {.bits = 6}});
-  using decayed = cast_codec<bfloat16, top_chunks<1024, float>, decayed_feedback, kept_diagonal>;
+  using decayed =
+    tests::cast_sums<bfloat16, top_chunks<1024, float>, decayed_feedback, kept_diagonal>;
   tests::compare_buckets<float>(decayed{.chunker = {.bits = 8}});
 }
 

@@ -4,6 +4,7 @@
 //! @file
 //! Every range with every head-room and scalar: the kernel bodies equal the CPU executor bit for bit.
 
+#include "support/codecs.hpp"
 #include "support/compare_kernels.hpp"
 
 #include <tersum/tersum.hpp>
@@ -18,19 +19,12 @@ using namespace tersum;
 using namespace tersum::tests;
 
 template <template <class, class> class Range, class Headroom, class Scalar, int Size = 512>
-using ranged = codec<fixed_chunks<Size>,
-                     partial_hadamard<Size>,
-                     Range<Headroom, Scalar>,
-                     stochastic_quantizer<4>,
-                     saturating_sum<4>>;
+using ranged =
+  tests::rotated_sums<Size, Range<Headroom, Scalar>, stochastic_quantizer<4>, saturating_sum<4>>;
 
 template <template <class, class> class Range, class Headroom, class Scalar>
-using unrotated = codec<fixed_chunks<256>,
-                        no_rotation,
-                        Range<Headroom, Scalar>,
-                        nearest_quantizer<2>,
-                        saturating_sum<2>,
-                        error_feedback>;
+using unrotated = tests::
+  plain_sums<256, Range<Headroom, Scalar>, nearest_quantizer<2>, saturating_sum<2>, error_feedback>;
 
 template <template <class, class> class Range>
 void compare_range()
@@ -39,9 +33,11 @@ void compare_range()
   compare_orders<float>(ranged<Range, no_headroom, bfloat16>{}, 2);
   compare_orders<float>(ranged<Range, fixed_headroom, float>{}, 3);
   compare_orders<float>(
-    ranged<Range, fixed_headroom, bfloat16>{.range = {.headroom = {.multiple = 2.5F}}}, 2, true);
+    ranged<Range, fixed_headroom, bfloat16>{.coder = {.range = {.headroom = {.multiple = 2.5F}}}},
+    2,
+    true);
   compare_orders<float>(
-    ranged<Range, tracked_correlation, float>{.range = {.clip = 1.7F}}, 3, true);
+    ranged<Range, tracked_correlation, float>{.coder = {.range = {.clip = 1.7F}}}, 3, true);
   compare_orders<float>(ranged<Range, tracked_correlation, bfloat16>{}, 2, true);
   compare_orders<float>(unrotated<Range, tracked_correlation, bfloat16>{}, 2, true);
 }

@@ -9,8 +9,9 @@
 #include "support/compare_kernels.hpp"
 #include "support/shard_run.hpp"
 
+#include <tersum/codec.hpp>
+#include <tersum/form/shard.hpp>
 #include <tersum/rotate/tensor_core_hadamard.hpp>
-#include <tersum/summed_shards_codec.hpp>
 #include <tersum/tersum.hpp>
 
 #include <doctest/doctest.h>
@@ -31,9 +32,8 @@ using namespace tersum::tests;
 template <template <int> class Rotator, int Size, class Quantizer, int Bits, class Feedback>
 using rotated = codec<fixed_chunks<Size>,
                       Rotator<Size>,
-                      rms_range<tracked_correlation>,
-                      Quantizer,
-                      saturating_sum<Bits>,
+                      summed_codes<rms_range<tracked_correlation>, Quantizer, saturating_sum<Bits>>,
+                      in_wire,
                       Feedback>;
 
 template <int Size, int Bits = 4>
@@ -158,11 +158,12 @@ void check_fast()
         shape{several_chunks<fast<Size>>(), 2, false, -1},
         shape{several_chunks<fast<Size>>(), 3, true, -1},
         shape{several_chunks<fast<Size>>(), 2, false, 0}}) {
-    exchange_case<fast<Size, Bits>, Element> const c{.codec      = {.range = {.clip = clip<Bits>}},
-                                                     .gradient   = {.coordinates = coordinates},
-                                                     .world      = world,
-                                                     .misaligned = misaligned,
-                                                     .non_finite_step = non_finite_step};
+    exchange_case<fast<Size, Bits>, Element> const c{
+      .codec           = {.coder = {.range = {.clip = clip<Bits>}}},
+      .gradient        = {.coordinates = coordinates},
+      .world           = world,
+      .misaligned      = misaligned,
+      .non_finite_step = non_finite_step};
     CAPTURE(Size);
     CAPTURE(c);
     auto const want = exchange_once(c, emulator::forward, all_cpu);
@@ -189,7 +190,7 @@ TEST_CASE("[kernels] on tensor cores codes differ by a step where rounding expla
 
 TEST_CASE("[kernels] tensor cores work on the tensors of a bucket as on one vector")
 {
-  exchange_case<fast<256>, bfloat16> c{.codec    = {.range = {.clip = clip<4>}},
+  exchange_case<fast<256>, bfloat16> c{.codec    = {.coder = {.range = {.clip = clip<4>}}},
                                        .gradient = odd_bucket().gradient()};
   for (int const misaligned : {0, 1}) {
     CAPTURE(misaligned);
@@ -201,7 +202,7 @@ TEST_CASE("[kernels] tensor cores work on the tensors of a bucket as on one vect
 
 TEST_CASE("[kernels] whether a pointer is aligned does not show in what tensor cores encode")
 {
-  exchange_case<fast<256>, bfloat16> c{.codec    = {.range = {.clip = clip<4>}},
+  exchange_case<fast<256>, bfloat16> c{.codec    = {.coder = {.range = {.clip = clip<4>}}},
                                        .gradient = {.coordinates = 5000}};
   auto const aligned = exchange_once(c, emulator::forward, all_gpu);
   for (c.misaligned = 1; c.misaligned < 16; ++c.misaligned) {
@@ -212,8 +213,9 @@ TEST_CASE("[kernels] whether a pointer is aligned does not show in what tensor c
 
 TEST_CASE("[kernels] ranks with tensor cores and ranks without end with equal bits")
 {
-  exchange_case<fast<1024>, bfloat16> const c{
-    .codec = {.range = {.clip = clip<4>}}, .gradient = {.coordinates = 5000}, .world = 4};
+  exchange_case<fast<1024>, bfloat16> const c{.codec    = {.coder = {.range = {.clip = clip<4>}}},
+                                              .gradient = {.coordinates = 5000},
+                                              .world    = 4};
   auto const mixed = exchange_once(c, emulator::forward, [](int rank) { return rank % 2 == 1; });
   for (std::size_t rank = 1; rank < 4; ++rank) {
     CAPTURE(rank);
@@ -223,7 +225,7 @@ TEST_CASE("[kernels] ranks with tensor cores and ranks without end with equal bi
 }
 
 template <class Rotator>
-using two_shots = two_shot_codec<fixed_chunks<1024>, Rotator, lloyd_max<4>>;
+using two_shots = codec<fixed_chunks<1024>, Rotator, scaled_codes<lloyd_max<4>>, two_shot>;
 
 // What one rank sends in two shots of one rank: the codes of all chunks, then zeros, then their scales, the last chunk's first.
 template <class Codec, class Element>
@@ -291,21 +293,21 @@ TEST_CASE("[kernels] two shots of 16 bits on tensor cores differ where rounding 
 
 TEST_CASE("[kernels] a shard of 16 bits on tensor cores has the bits of all of them")
 {
-  using summed                = summed_shards_codec<fixed_chunks<1024>,
-                                     tensor_core_hadamard<1024>,
-                                     rms_range<tracked_correlation>,
-                                     stochastic_quantizer<4>,
-                                     saturating_sum<4>>;
+  using summed =
+    codec<fixed_chunks<1024>,
+          tensor_core_hadamard<1024>,
+          summed_codes<rms_range<tracked_correlation>, stochastic_quantizer<4>, saturating_sum<4>>,
+          shard>;
   constexpr std::uint64_t cut = 1500, end = 5003;
   std::array<tensor, 2> const tensors{
     {{.name = {}, .rows = cut, .columns = 1, .offset = 0},
      {.name = {}, .rows = end - cut, .columns = 1, .offset = cut}}};
-  shard_case<summed, half> const shards{.codec    = {.range = {.clip = clip<4>}},
+  shard_case<summed, half> const shards{.codec    = {.coder = {.range = {.clip = clip<4>}}},
                                         .gradient = {.coordinates = end},
                                         .cuts     = {0, cut, end},
                                         .steps    = 1};
   exchange_case<fast<1024>, half> const whole{
-    .codec    = {.range = {.clip = clip<4>}},
+    .codec    = {.coder = {.range = {.clip = clip<4>}}},
     .gradient = {.coordinates = end, .tensors = tensors, .bypass_vectors = false},
     .steps    = 1,
     .seed     = 77};
@@ -339,9 +341,9 @@ TEST_CASE("[kernels] on the CPU tensor_core_hadamard is partial_hadamard")
 TEST_CASE(
   "[kernels] tensor_core_hadamard is partial_hadamard for float, with feedback, and for other sizes")
 {
-  compare_orders<float>(fast<1024>{.range = {.clip = clip<4>}});
-  compare_orders<half>(fast<128>{.range = {.clip = clip<4>}});
-  compare_orders<bfloat16>(fast<2048>{.range = {.clip = clip<4>}});
+  compare_orders<float>(fast<1024>{.coder = {.range = {.clip = clip<4>}}});
+  compare_orders<half>(fast<128>{.coder = {.range = {.clip = clip<4>}}});
+  compare_orders<bfloat16>(fast<2048>{.coder = {.range = {.clip = clip<4>}}});
   compare_orders<half>(
     rotated<tensor_core_hadamard, 1024, nearest_quantizer<4>, 4, error_feedback>{});
 }

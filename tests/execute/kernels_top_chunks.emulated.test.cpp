@@ -43,7 +43,9 @@ TEST_CASE("[kernels] top chunks of other sizes, payloads and norms")
 {
   SUBCASE("32, norms in logarithms")
   {
-    constexpr auto codec = cast_codec<bfloat16, top_chunks<32, norm_log>>{.chunker = {.bits = 3}};
+    constexpr auto codec =
+      tersum::codec<top_chunks<32, norm_log>, no_rotation, cast<bfloat16>, in_wire>{
+        .chunker = {.bits = 3}};
     compare_places<float>(codec);
     compare_offsets<float>(codec);
     compare_offsets<half>(codec);
@@ -51,14 +53,17 @@ TEST_CASE("[kernels] top chunks of other sizes, payloads and norms")
   SUBCASE("256, norms in float")
   {
     compare_places<float>(
-      cast_codec<float, top_chunks<256, float>, error_feedback>{.chunker = {.bits = 9}});
+      codec<top_chunks<256, float>, no_rotation, cast<float>, in_wire, error_feedback>{
+        .chunker = {.bits = 9}});
     // Where chunks are not aligned, the rounding of a residual draws by other places of a thread.
     compare_places<float>(
-      cast_codec<half, top_chunks<256, float>, kept_in<bfloat16>>{.chunker = {.bits = 5}});
+      codec<top_chunks<256, float>, no_rotation, cast<half>, in_wire, kept_in<bfloat16>>{
+        .chunker = {.bits = 5}});
   }
   SUBCASE("2048, norms in logarithms")
   {
-    compare_places<half>(cast_codec<half, top_chunks<2048, norm_log>>{.chunker = {.bits = 7}});
+    compare_places<half>(
+      codec<top_chunks<2048, norm_log>, no_rotation, cast<half>, in_wire>{.chunker = {.bits = 7}});
   }
 }
 
@@ -133,7 +138,8 @@ TEST_CASE("[kernels] random chunks")
   SUBCASE("with feedback")
   {
     compare_places<float>(
-      cast_codec<tersum::half, random_chunks<64>, error_feedback>{.chunker = {.bits = 2}});
+      codec<random_chunks<64>, no_rotation, cast<tersum::half>, in_wire, error_feedback>{
+        .chunker = {.bits = 2}});
   }
 }
 

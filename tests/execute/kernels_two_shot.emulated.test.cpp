@@ -4,6 +4,7 @@
 //! @file
 //! Two-shot kernel bodies give the bytes of the CPU.
 
+#include "support/codecs.hpp"
 #include "support/compare_kernels.hpp"
 #include "support/in_pieces.hpp"
 
@@ -21,7 +22,7 @@ using namespace tersum;
 using namespace tersum::tests;
 
 template <int Size, int Bits, class Feedback = no_feedback>
-using shot = two_shot_codec<fixed_chunks<Size>, partial_hadamard<Size>, lloyd_max<Bits>, Feedback>;
+using shot = tests::rotated_codes<Size, lloyd_max<Bits>, two_shot, Feedback>;
 
 TEST_CASE("[kernels] two shots of fixed chunks")
 {
@@ -30,7 +31,7 @@ TEST_CASE("[kernels] two shots of fixed chunks")
   SUBCASE("512, 5 bits") { compare_all<bfloat16>(shot<512, 5>{}); }
   SUBCASE("512, bfloat16")
   {
-    compare_all<float>(two_shot_codec<fixed_chunks<512>, no_rotation, cast<bfloat16>>{});
+    compare_all<float>(codec<fixed_chunks<512>, no_rotation, cast<bfloat16>, two_shot>{});
   }
   SUBCASE("2048, 11 bits") { compare_all<float>(shot<2048, 11>{}); }
 }
@@ -56,9 +57,9 @@ TEST_CASE("[kernels] two shots with feedback on ranks and owners")
   SUBCASE("256, 3 bits") { compare_all<float>(shot<256, 3, error_feedback>{}); }
   SUBCASE("512, 4 bits up and 1 down")
   {
-    using quantizer = ways<lloyd_max<4>, lloyd_max<1>>;
     compare_orders<float>(
-      two_shot_codec<fixed_chunks<512>, partial_hadamard<512>, quantizer, error_feedback>{},
+      tests::
+        rotated_codes<512, lloyd_max<4>, two_shot_to<scaled_codes<lloyd_max<1>>>, error_feedback>{},
       3,
       true);
   }
@@ -75,8 +76,9 @@ TEST_CASE("[kernels] two shots with a width for every chunk")
   SUBCASE("up to 16 bits, with feedback")
   {
     using chunker = allocated_chunks<256, 2, 8, 10, 13, 16>;
-    compare_all<half>(two_shot_codec<chunker, partial_hadamard<256>, lloyd_max<8>, error_feedback>{
-      .chunker = {.bits = 9}});
+    compare_all<half>(
+      codec<chunker, partial_hadamard<256>, scaled_codes<lloyd_max<8>>, two_shot, error_feedback>{
+        .chunker = {.bits = 9}});
   }
 }
 
@@ -97,7 +99,7 @@ TEST_CASE("[kernels] two shots in pieces")
 }
 
 template <int Size, class Quantizer, class Feedback = no_feedback>
-using blocks = two_shot_codec<fixed_chunks<Size>, no_rotation, Quantizer, Feedback>;
+using blocks = codec<fixed_chunks<Size>, no_rotation, scaled_codes<Quantizer>, two_shot, Feedback>;
 
 TEST_CASE("[kernels] two shots of blocks with scales of their own")
 {

@@ -4,6 +4,7 @@
 //! @file
 //! Exchanges of values have the same bytes on every instruction set and number of threads, and as kernel bodies.
 
+#include "support/codecs.hpp"
 #include "support/compare_kernels.hpp"
 #include "support/values_run.hpp"
 
@@ -41,8 +42,7 @@ void compare_values(Codec const& codec)
 }
 
 template <int Size, int Bits, class Feedback = no_feedback, class Metric = plain_metric>
-using values_of =
-  values_codec<fixed_chunks<Size>, partial_hadamard<Size>, lloyd_max<Bits>, Feedback, Metric>;
+using values_of = tests::rotated_codes<Size, lloyd_max<Bits>, publish, Feedback, Metric>;
 
 TEST_CASE("[kernels] values")
 {
@@ -72,13 +72,16 @@ TEST_CASE("[kernels] values")
   SUBCASE("halves of bfloat16 in float")
   {
     compare_values<bfloat16, float>(
-      values_codec<fixed_chunks<1024>, no_rotation, cast<tersum::half>>{});
+      codec<fixed_chunks<1024>, no_rotation, cast<tersum::half>, publish>{});
   }
   SUBCASE("blocks with scales of their own, differences")
   {
     using quantizer = group_absmax<4, 32, linear_levels, bfloat16_scale>;
-    compare_values<half, half>(
-      values_codec<fixed_chunks<512>, no_rotation, quantizer, difference_feedback>{});
+    compare_values<half, half>(codec<fixed_chunks<512>,
+                                     no_rotation,
+                                     scaled_codes<quantizer>,
+                                     publish,
+                                     difference_feedback>{});
   }
 }
 

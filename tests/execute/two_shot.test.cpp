@@ -41,8 +41,8 @@ TEST_CASE(
     {.gradient = {5003}, .world = 3, .misaligned = true, .non_finite_step = 1});
   check<std::remove_cv_t<decltype(presets::two_shot<2, error_feedback>{})>, half>(
     {.gradient = tests::odd_bucket().gradient(), .world = 2, .steps = 4, .non_finite_step = 2});
-  check<two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<5>>, bfloat16>(
-    {.gradient = {1000}, .world = 4});
+  check<codec<fixed_chunks<256>, partial_hadamard<256>, scaled_codes<lloyd_max<5>>, two_shot>,
+        bfloat16>({.gradient = {1000}, .world = 4});
   check<presets::two_shot<6>, float>({.gradient = {3000}});
   check<presets::two_shot<8>, float>({.gradient = {3000}});
 }
@@ -56,8 +56,10 @@ TEST_CASE("[two_shot] nor do those of allocated widths")
     float>({.codec    = presets::allocated_two_shot<error_feedback>{.chunker = {.bits = 2}},
             .gradient = {30000},
             .world    = 2});
-  using wide =
-    two_shot_codec<allocated_chunks<256, 9, 12, 16>, partial_hadamard<256>, lloyd_max<8>>;
+  using wide = codec<allocated_chunks<256, 9, 12, 16>,
+                     partial_hadamard<256>,
+                     scaled_codes<lloyd_max<8>>,
+                     two_shot>;
   check<wide, float>(
     {.codec = {.chunker = {.bits = 13}}, .gradient = {20011}, .world = 3, .non_finite_step = 1});
 }
@@ -67,5 +69,6 @@ TEST_CASE("[two_shot] nor do those of blocks with scales of their own")
   check<std::remove_cv_t<decltype(presets::blocks_4)>, float>(
     {.codec = presets::blocks_4, .gradient = {20011}, .world = 3, .non_finite_step = 1});
   using quantizer = group_absmax<3, 128, linear_levels, bfloat16_scale, no_dither>;
-  check<two_shot_codec<fixed_chunks<2048>, no_rotation, quantizer>, half>({.gradient = {5003}});
+  check<codec<fixed_chunks<2048>, no_rotation, scaled_codes<quantizer>, two_shot>, half>(
+    {.gradient = {5003}});
 }

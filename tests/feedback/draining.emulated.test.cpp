@@ -107,7 +107,8 @@ TEST_CASE("[feedback] kernels send and keep what the CPU does beyond the largest
   }
   SUBCASE("drawn chunks in bfloat16")
   {
-    compare(cast_codec<bfloat16, random_chunks<64>, error_feedback>{.chunker = {.bits = 8}});
+    compare(codec<random_chunks<64>, no_rotation, cast<bfloat16>, in_wire, error_feedback>{
+      .chunker = {.bits = 8}});
   }
   SUBCASE("factors") { compare(low_rank_codec<low_rank<2>>{}); }
   SUBCASE("coordinates") { compare(top_coordinates_codec<error_feedback>{.chunker = {.bits = 8}}); }

@@ -22,7 +22,8 @@ TEST_CASE("[feedback] residuals beyond the largest half drain")
   tests::check_draining<float>(presets::topkc_b2_ef, 1e5f, 1.9e5f);
   tests::check_draining<float>(presets::topkc_b2_ef, 1e5f, 1.9e5f, true);
   tests::check_draining<float>(
-    cast_codec<tersum::half, random_chunks<64>, error_feedback>{.chunker = {.bits = 2}},
+    codec<random_chunks<64>, no_rotation, cast<tersum::half>, in_wire, error_feedback>{
+      .chunker = {.bits = 2}},
     1e5f,
     1.9e5f,
     true);
@@ -44,7 +45,8 @@ TEST_CASE("[feedback] what cannot be sent leaves the residual as it was")
 {
   tests::check_draining<float>(presets::topkc_b2_ef, 1e6f, 1e7f, true, 3);
   tests::check_draining<float>(
-    cast_codec<tersum::half, random_chunks<64>, error_feedback>{.chunker = {.bits = 2}},
+    codec<random_chunks<64>, no_rotation, cast<tersum::half>, in_wire, error_feedback>{
+      .chunker = {.bits = 2}},
     1e6f,
     1e30f,
     true,
@@ -132,7 +134,8 @@ TEST_CASE_TEMPLATE("[feedback] what factors leave of one rank's spike is its own
   }
 }
 
-using top_bfloat16s = cast_codec<bfloat16, random_chunks<64>, error_feedback>;
+using top_bfloat16s =
+  codec<random_chunks<64>, no_rotation, cast<bfloat16>, in_wire, error_feedback>;
 
 TEST_CASE("[feedback] residuals near the largest bfloat16 drain")
 {

@@ -5,6 +5,7 @@
 //! Residuals of all kinds of feedback stay finite, and drain.
 
 #include "support/check_finite.hpp"
+#include "support/codecs.hpp"
 
 #include <tersum/feedback/decayed_feedback.hpp>
 #include <tersum/feedback/kept_by.hpp>
@@ -18,14 +19,14 @@ using tests::check_finite;
 namespace {
 
 template <class Feedback>
-using sums = codec<fixed_chunks<256>,
-                   partial_hadamard<256>,
-                   rms_range<tracked_correlation>,
-                   nearest_quantizer<4>,
-                   saturating_sum<4>,
-                   Feedback>;
+using sums = tests::rotated_sums<256,
+                                 rms_range<tracked_correlation>,
+                                 nearest_quantizer<4>,
+                                 saturating_sum<4>,
+                                 Feedback>;
 template <class Feedback>
-using two_shots = two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<4>, Feedback>;
+using two_shots =
+  codec<fixed_chunks<256>, partial_hadamard<256>, scaled_codes<lloyd_max<4>>, two_shot, Feedback>;
 
 }  // namespace
 
@@ -36,14 +37,15 @@ TEST_CASE("[feedback] sums keep what is finite")
   check_finite(sums<averaged_feedback>{});
   check_finite(sums<kept_in<bfloat16>>{});
   check_finite(presets::allocated_sat_4_ef);
-  check_finite(presets::top_saturating<nearest_quantizer<4>, error_feedback>{.chunker = {.bits = 2},
-                                                                             .range = {.clip = 0}});
+  check_finite(presets::top_saturating<nearest_quantizer<4>, error_feedback>{
+    .chunker = {.bits = 2}, .coder = {.range = {.clip = 0}}});
 }
 
 TEST_CASE("[feedback] casts keep what is finite")
 {
   check_finite(presets::topkc_b2_ef);
-  check_finite(cast_codec<bfloat16, random_chunks<64>, error_feedback>{.chunker = {.bits = 2}});
+  check_finite(codec<random_chunks<64>, no_rotation, cast<bfloat16>, in_wire, error_feedback>{
+    .chunker = {.bits = 2}});
   check_finite(presets::topk_b2_ef);
   check_finite(presets::randomk_b2_ef);
 }

@@ -96,22 +96,25 @@ TEST_CASE("[feedback] sums of chosen chunks in half stay finite among many ranks
 
 TEST_CASE("[feedback] sums of chosen chunks in half with decay stay finite among many ranks")
 {
-  cast_codec<half, top_chunks<64>, decayed_feedback> const codec{.chunker  = {.bits = 2},
-                                                                 .feedback = {.decay = 1}};
+  codec<top_chunks<64>, no_rotation, cast<half>, in_wire, decayed_feedback> const codec{
+    .chunker = {.bits = 2}, .feedback = {.decay = 1}};
   check_sums(codec, 64);
 }
 
 TEST_CASE("[feedback] sums of random chunks and coordinates in half stay finite among many ranks")
 {
   // A coordinate waits up to some hundreds of steps for its turn.
-  check_sums(cast_codec<half, random_chunks<64>, error_feedback>{.chunker = {.bits = 2}}, 1000);
+  check_sums(
+    codec<random_chunks<64>, no_rotation, cast<half>, in_wire, error_feedback>{
+      .chunker = {.bits = 2}},
+    1000);
   check_sums(presets::randomk_b2_ef, 1000);
 }
 
 TEST_CASE("[feedback] sums of chosen chunks in half and in a metric stay finite among many ranks")
 {
-  cast_codec<half, top_chunks<128>, error_feedback, kept_diagonal> const codec{
-    .chunker = {.bits = 2}};
+  codec<top_chunks<128>, no_rotation, cast<half>, in_wire, error_feedback, kept_diagonal> const
+    codec{.chunker = {.bits = 2}};
   for (float const magnitude : {16.0f, 40.0f, 1e5f}) {
     outcome const all = exchange_equal(codec, 64, magnitude, -magnitude, 30);
     CHECK(all.flagged == 0);

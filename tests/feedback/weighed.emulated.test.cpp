@@ -4,6 +4,7 @@
 //! @file
 //! Feedback with decay, gain and reset has the same bytes in kernels as on the CPU.
 
+#include "support/codecs.hpp"
 #include "support/compare_kernels.hpp"
 
 #include <tersum/feedback/cleared_feedback.hpp>
@@ -21,15 +22,13 @@ using namespace tersum;
 namespace {
 
 template <class Feedback, metric Metric = plain_metric>
-using shot =
-  two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<2>, Feedback, Metric>;
+using shot = tests::rotated_codes<256, lloyd_max<2>, two_shot, Feedback, Metric>;
 template <class Feedback>
-using in_lanes = codec<fixed_chunks<256>,
-                       partial_hadamard<256>,
-                       rms_range<tracked_correlation>,
-                       stochastic_quantizer<4>,
-                       saturating_sum<4>,
-                       Feedback>;
+using in_lanes = tests::rotated_sums<256,
+                                     rms_range<tracked_correlation>,
+                                     stochastic_quantizer<4>,
+                                     saturating_sum<4>,
+                                     Feedback>;
 
 constexpr decayed_feedback decayed{.decay = .8f, .reset_every = 2};
 constexpr averaged_feedback averaged{.averaging = .6f, .reset_every = 2};
@@ -62,7 +61,7 @@ TEST_CASE("[feedback] codes that are summed weigh what is kept alike in kernels"
 
 TEST_CASE("[feedback] chosen chunks weigh what is kept alike in kernels")
 {
-  cast_codec<tersum::half, top_chunks<64>, averaged_feedback> top{};
+  codec<top_chunks<64>, no_rotation, cast<tersum::half>, in_wire, averaged_feedback> top{};
   top.feedback = averaged;
   tests::compare_orders<float>(top, 3, true);
 }
@@ -98,7 +97,7 @@ TEST_CASE("[feedback] bfloat16 residuals of codes that are summed have the same 
 
 TEST_CASE("[feedback] bfloat16 residuals of what was chosen have the same bytes in kernels")
 {
-  using chunks = cast_codec<tersum::half, top_chunks<64>, in_16_bits<>>;
+  using chunks = codec<top_chunks<64>, no_rotation, cast<tersum::half>, in_wire, in_16_bits<>>;
   tests::compare_buckets<float>(chunks{});
   tests::compare_orders<tersum::half>(chunks{}, 3, true);
   tests::compare_orders<float>(top_coordinates_codec<in_16_bits<>>{}, 3, true);

@@ -11,6 +11,7 @@
 #include "../../examples/feedback/loco.hpp"
 #include "../../examples/feedback/muloco.hpp"
 #include "../../examples/feedback/sparse_loco.hpp"
+#include "support/codecs.hpp"
 #include "support/codes_in_double.hpp"
 #include "support/loopback_run.hpp"
 #include "support/normal_gradients.hpp"
@@ -490,11 +491,10 @@ void check_defaults(Mine const& mine, Reference const& reference)
 
 TEST_CASE("[feedback] decay 1 without reset keeps the bits of error feedback")
 {
-  check_defaults(
-    two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<1>, decayed_feedback>{},
-    two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<1>, error_feedback>{});
-  check_defaults(cast_codec<half, top_chunks<64>, decayed_feedback>{},
-                 cast_codec<half, top_chunks<64>, error_feedback>{});
+  check_defaults(tests::rotated_codes<256, lloyd_max<1>, two_shot, decayed_feedback>{},
+                 tests::rotated_codes<256, lloyd_max<1>, two_shot, error_feedback>{});
+  check_defaults(codec<top_chunks<64>, no_rotation, cast<half>, in_wire, decayed_feedback>{},
+                 codec<top_chunks<64>, no_rotation, cast<half>, in_wire, error_feedback>{});
 }
 
 // Two shots of 1 bit: who keeps what they lose, and what that is in double.
@@ -502,7 +502,8 @@ template <class Feedback>
 void check_keepers(Feedback const& feedback, double weight, bool by_ranks, bool by_owners)
 {
   constexpr std::size_t padded = 1024;
-  two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<1>, Feedback> codec{};
+  codec<fixed_chunks<256>, partial_hadamard<256>, scaled_codes<lloyd_max<1>>, two_shot, Feedback>
+    codec{};
   codec.feedback = feedback;
   tests::loopback_run<decltype(codec)> run{codec, layout{coordinates}, world, seed};
   std::vector<values> e(world, values(padded));
@@ -544,10 +545,8 @@ TEST_CASE("[feedback] ranks, owners or both keep what two shots lose")
   check_keepers(error_feedback{}, 1, true, true);
   check_keepers(kept_by_ranks<>{}, 1, true, false);
   check_keepers(kept_by_owners<decayed_feedback>{{.decay = .5f}}, .5, false, true);
-  using both =
-    two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<1>, error_feedback>;
-  using owners =
-    two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<1>, kept_by_owners<>>;
+  using both      = tests::rotated_codes<256, lloyd_max<1>, two_shot, error_feedback>;
+  using owners    = tests::rotated_codes<256, lloyd_max<1>, two_shot, kept_by_owners<>>;
   auto const plan = both{}.plan(layout{coordinates}, {.size = world, .rank = 0});
   auto const less = owners{}.plan(layout{coordinates}, {.size = world, .rank = 0});
   CHECK(less.state_bytes() == plan.state_bytes() - 4 * coordinates);
@@ -646,7 +645,8 @@ TEST_CASE("[feedback] ranks and owners of two shots keep bfloat16s of what they 
 {
   constexpr std::size_t padded = 1024;
   using feedback               = kept_in<bfloat16, decayed_feedback>;
-  two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<1>, feedback> codec{};
+  codec<fixed_chunks<256>, partial_hadamard<256>, scaled_codes<lloyd_max<1>>, two_shot, feedback>
+    codec{};
   codec.feedback = {{.decay = .5f}};
   tests::loopback_run<decltype(codec)> run{codec, layout{coordinates}, world, seed};
   values of_owners(padded);
@@ -690,8 +690,7 @@ TEST_CASE("[feedback] ranks and owners of two shots keep bfloat16s of what they 
   }
   by_ranks.check();
   by_owners.check();
-  using floats =
-    two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<1>, decayed_feedback>;
+  using floats    = tests::rotated_codes<256, lloyd_max<1>, two_shot, decayed_feedback>;
   auto const wide = floats{}.plan(layout{coordinates}, {.size = world, .rank = 0});
   CHECK(run.plan().state_bytes() == wide.state_bytes() - 2 * (2 * size + coordinates));
   CHECK(run.plan().workspace_bytes() == wide.workspace_bytes());
@@ -703,7 +702,7 @@ TEST_CASE("[feedback] what waits for its turn grows in bfloat16 by what was adde
   // Chunks of large values travel, the others never do. To the nearest 1.2 would be added as 1 from 64 on.
   constexpr std::size_t count = 4096;
   constexpr int steps         = 200;
-  cast_codec<tersum::half, top_chunks<64>, kept_in<bfloat16>> codec{};
+  codec<top_chunks<64>, no_rotation, cast<tersum::half>, in_wire, kept_in<bfloat16>> codec{};
   tests::loopback_run<decltype(codec)> run{codec, layout{count}, 1, seed};
   std::vector<std::vector<float>> in(1, std::vector<float>(count, 1.2f));
   std::fill(in[0].begin(), in[0].begin() + count / 2, 3000.0f);

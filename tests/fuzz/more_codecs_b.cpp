@@ -23,8 +23,8 @@ TERSUM_TRY(acp_r4, float);
 
 namespace {
 
-constexpr cast_codec<tersum::half, random_chunks<64>, error_feedback> random_with_feedback{
-  .chunker = {.bits = 2}};
+constexpr codec<random_chunks<64>, no_rotation, cast<tersum::half>, in_wire, error_feedback>
+  random_with_feedback{.chunker = {.bits = 2}};
 
 listed_codec const try_random_with_feedback{
   try_codec<random_with_feedback, float>("random_with_feedback", false)};

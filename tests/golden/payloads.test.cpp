@@ -5,6 +5,7 @@
 //! Golden payloads: the wire format of docs/wire_format.md must not change unnoticed. TERSUM_WRITE_GOLDEN=1 in the
 //! environment writes tests/golden/payloads.txt anew, which the changelog then lists under *Wire format*.
 
+#include "support/codecs.hpp"
 #include "support/flush_subnormals.hpp"
 #include "support/loopback_run.hpp"
 
@@ -125,24 +126,18 @@ std::map<std::string, std::string> describe_codecs(cpu_executor const& exec)
   describe("topkc_b2_ef", presets::topkc_b2_ef, got);
   describe("randomkc_b2", presets::randomkc_b2, got);
   describe("topkc_sat4", presets::topkc_sat4, got);
-  using scaled = cast_codec<tersum::half, top_chunks<128>, error_feedback, kept_diagonal>;
+  using scaled =
+    codec<top_chunks<128>, no_rotation, cast<tersum::half>, in_wire, error_feedback, kept_diagonal>;
   describe("halves in a metric", scaled{.chunker = {.bits = 4}}, got);
   using summed_widths = presets::allocated_saturating<nearest_quantizer<8>, error_feedback>;
   describe("summed widths by fourth roots of energies",
            summed_widths{.chunker = {.bits = 2, .weighting = 0.25f}},
            got);
   describe("topk_b2", presets::topk_b2, got);
-  using guarded = codec<fixed_chunks<128>,
-                        partial_hadamard<128>,
-                        rms_range<no_headroom, bfloat16>,
-                        stochastic_quantizer<4>,
-                        guard_lanes<8>>;
+  using guarded = tests::
+    rotated_sums<128, rms_range<no_headroom, bfloat16>, stochastic_quantizer<4>, guard_lanes<8>>;
   describe("guard_lanes<8> of 128", guarded{}, got);
-  using large = codec<fixed_chunks<4096>,
-                      partial_hadamard<4096>,
-                      rms_range<>,
-                      stochastic_quantizer<4>,
-                      saturating_sum<4>>;
+  using large = tests::rotated_sums<4096, rms_range<>, stochastic_quantizer<4>, saturating_sum<4>>;
   describe("saturating_sum<4> of 4096", large{}, got);
   std::vector<tensor> const tensors{{.rows = 70, .columns = 20},
                                     {.rows = 100, .offset = 1400},

@@ -4,6 +4,7 @@
 //! @file
 //! Golden digests of kinds of codecs that have no name, but for those of shards and values; see golden_digest.hpp.
 
+#include "support/codecs.hpp"
 #include "support/golden_digest.hpp"
 
 #include <tersum/feedback/decayed_feedback.hpp>
@@ -19,19 +20,16 @@ using namespace tersum;
 namespace {
 
 template <class Feedback, class Metric = plain_metric>
-using sums_of = codec<fixed_chunks<1024>,
-                      partial_hadamard<1024>,
-                      rms_range<tracked_correlation>,
-                      nearest_quantizer<4>,
-                      saturating_sum<4>,
-                      Feedback,
-                      Metric>;
+using sums_of = tests::rotated_sums<1024,
+                                    rms_range<tracked_correlation>,
+                                    nearest_quantizer<4>,
+                                    saturating_sum<4>,
+                                    Feedback,
+                                    Metric>;
 template <class Feedback, class Metric = plain_metric>
-using two_shots_of =
-  two_shot_codec<fixed_chunks<1024>, partial_hadamard<1024>, lloyd_max<2>, Feedback, Metric>;
+using two_shots_of = tests::rotated_codes<1024, lloyd_max<2>, two_shot, Feedback, Metric>;
 template <class Feedback, class Metric = plain_metric>
-using gathered_of =
-  gathered_codec<fixed_chunks<1024>, partial_hadamard<1024>, lloyd_max<2>, Feedback, Metric>;
+using gathered_of = tests::rotated_codes<1024, lloyd_max<2>, gather, Feedback, Metric>;
 
 }  // namespace
 
@@ -44,7 +42,8 @@ TEST_CASE("[golden] exchanges of kinds without a name are what they were")
   golden.describe_kind("sums in a metric", sums_of<error_feedback, kept_diagonal>{});
   golden.describe_kind(
     "chosen casts in a metric",
-    cast_codec<half, top_chunks<128>, error_feedback, kept_diagonal>{.chunker = {.bits = 4}});
+    codec<top_chunks<128>, no_rotation, cast<half>, in_wire, error_feedback, kept_diagonal>{
+      .chunker = {.bits = 4}});
   golden.describe_kind("two shots that owners keep", two_shots_of<kept_by_owners<>>{});
   golden.describe_kind("two shots that ranks keep", two_shots_of<kept_by_ranks<>>{});
   golden.describe_kind("two shots with feedback in a metric",

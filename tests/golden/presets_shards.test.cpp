@@ -5,8 +5,10 @@
 //! Golden digests of gathered codes, of codecs of shards and of values; see golden_digest.hpp. Where ranks do not divide the coordinates, shards
 //! begin and end within chunks.
 
+#include "support/codecs.hpp"
 #include "support/golden_digest.hpp"
 
+#include <tersum/feedback/difference_feedback.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
 
@@ -15,15 +17,13 @@ using namespace tersum;
 namespace {
 
 template <class Quantizer, class Feedback = no_feedback, class Metric = plain_metric>
-using values_of =
-  values_codec<fixed_chunks<1024>, partial_hadamard<1024>, Quantizer, Feedback, Metric>;
+using values_of = tests::rotated_codes<1024, Quantizer, publish, Feedback, Metric>;
 template <class Range, class Quantizer, class Reducer, class Feedback = no_feedback>
-using summed_of = summed_shards_codec<fixed_chunks<1024>,
-                                      partial_hadamard<1024>,
-                                      Range,
-                                      Quantizer,
-                                      Reducer,
-                                      Feedback>;
+using summed_of = codec<fixed_chunks<1024>,
+                        partial_hadamard<1024>,
+                        summed_codes<Range, Quantizer, Reducer>,
+                        shard,
+                        Feedback>;
 
 }  // namespace
 
@@ -33,26 +33,25 @@ TEST_CASE("[golden] exchanges of shards and of values are what they were")
   TERSUM_DESCRIBE_FULLY(golden, sharded_4);
   TERSUM_DESCRIBE_FULLY(golden, summed_shards_sat4);
   TERSUM_DESCRIBE_FULLY(golden, values_4);
-  golden.describe_kind(
-    "shards with feedback",
-    sharded_codec<fixed_chunks<1024>, partial_hadamard<1024>, lloyd_max<2>, error_feedback>{});
+  golden.describe_kind("shards with feedback",
+                       tests::rotated_codes<1024, lloyd_max<2>, shard, error_feedback>{});
   golden.describe_kind("shards in halves",
-                       sharded_codec<fixed_chunks<1024>, no_rotation, cast<half>>{});
+                       codec<fixed_chunks<1024>, no_rotation, cast<half>, shard>{});
   golden.describe_kind("summed shards with feedback",
                        summed_of<rms_range<tracked_correlation>,
                                  nearest_quantizer<4>,
                                  saturating_sum<4>,
-                                 error_feedback>{.range = {.clip = 1.9f}});
+                                 error_feedback>{.coder = {.range = {.clip = 1.9f}}});
   golden.describe_kind(
     "summed shards in wider lanes",
     summed_of<rms_range<no_headroom>, stochastic_quantizer<4>, widening_sum<4, 8>>{
-      .range = {.clip = 3.0f}});
+      .coder = {.range = {.clip = 3.0f}}});
   golden.describe_kind("values with feedback", values_of<lloyd_max<4>, error_feedback>{});
   golden.describe_kind("values of differences", values_of<lloyd_max<4>, difference_feedback>{});
   golden.describe_kind("values in a metric",
                        values_of<lloyd_max<3>, error_feedback, kept_diagonal>{});
   golden.describe_kind("values in halves",
-                       values_codec<fixed_chunks<1024>, no_rotation, cast<half>>{});
+                       codec<fixed_chunks<1024>, no_rotation, cast<half>, publish>{});
   golden.check();
 }
 

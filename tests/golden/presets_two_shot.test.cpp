@@ -13,7 +13,10 @@ using namespace tersum;
 
 namespace {
 
-constexpr two_shot_codec<allocated_chunks<512, 10, 12, 16>, partial_hadamard<512>, lloyd_max<8>>
+constexpr codec<allocated_chunks<512, 10, 12, 16>,
+                partial_hadamard<512>,
+                scaled_codes<lloyd_max<8>>,
+                two_shot>
   wide_widths{.chunker = {.bits = 11}};
 
 }  // namespace
@@ -33,9 +36,10 @@ TEST_CASE("[golden] exchanges in two shots are what they were")
   TERSUM_DESCRIBE(golden, allocated_2);
   TERSUM_DESCRIBE(golden, allocated_4);
   golden.describe_fully("1 bit up and 3 down", presets::two_way_shot<1, 3>{});
-  using widths = two_shot_codec<allocated_chunks<512, 2, 4, 6, 7, 8, 10, 14>,
-                                partial_hadamard<512>,
-                                lloyd_max<8>>;
+  using widths = codec<allocated_chunks<512, 2, 4, 6, 7, 8, 10, 14>,
+                       partial_hadamard<512>,
+                       scaled_codes<lloyd_max<8>>,
+                       two_shot>;
   golden.describe("widths of up to 14 bits", widths{.chunker = {.bits = 8}});
   golden.describe_fully("widths with feedback",
                         presets::allocated_two_shot<error_feedback>{.chunker = {.bits = 2}});

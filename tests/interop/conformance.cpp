@@ -530,15 +530,15 @@ std::vector<std::vector<float>> expected_summed_shards(layout const& shape,
                                                        int world,
                                                        int rank)
 {
-  return expected_shards_of(summed_shards_codec<fixed_chunks<1024>,
-                                                partial_hadamard<1024>,
-                                                rms_range<no_headroom>,
-                                                stochastic_quantizer<4>,
-                                                widening_sum<4, 8>>{.range = {.clip = 3.0f}},
-                            shape,
-                            uneven,
-                            world,
-                            rank);
+  return expected_shards_of(
+    codec<fixed_chunks<1024>,
+          partial_hadamard<1024>,
+          summed_codes<rms_range<no_headroom>, stochastic_quantizer<4>, widening_sum<4, 8>>,
+          shard>{.coder = {.range = {.clip = 3.0f}}},
+    shape,
+    uneven,
+    world,
+    rank);
 }
 
 std::vector<std::vector<float>> expected_differences(layout const& shape, bool uneven, int world)
@@ -582,8 +582,8 @@ int check_agreement(any_transport const& over)
   expect(odd ? agree_on(over, plan(presets::rotated_sat8, shape), 7) : agree_on(over, good, 7),
          refused,
          "another codec is not seen");
-  auto changed       = presets::rotated_sat4;
-  changed.range.clip = 2.5f;
+  auto changed             = presets::rotated_sat4;
+  changed.coder.range.clip = 2.5f;
   expect(
     agree_on(over, odd ? plan(changed, shape) : good, 7), refused, "another parameter is not seen");
   expect(

@@ -102,13 +102,12 @@ exchanges(nccl_rank const&, nccl_transport const&, Expect const&) -> exchanges<E
 
 template <class Codec>
 using sums_of      = summed_wire_of<typename Codec::payload_op, typename Codec::counts_type>;
-using integer_sums = sums_of<
-  std::remove_cvref_t<decltype(summed_shards_codec<fixed_chunks<1024>,
-                                                   partial_hadamard<1024>,
-                                                   rms_range<no_headroom>,
-                                                   stochastic_quantizer<4>,
-                                                   widening_sum<4, 8>>{.range = {.clip = 3.0f}})>>;
-using lane_sums = sums_of<std::remove_cvref_t<decltype(presets::summed_shards_sat4)>>;
+using integer_sums = sums_of<std::remove_cvref_t<decltype(
+  codec<fixed_chunks<1024>,
+        partial_hadamard<1024>,
+        summed_codes<rms_range<no_headroom>, stochastic_quantizer<4>, widening_sum<4, 8>>,
+        shard>{.coder = {.range = {.clip = 3.0f}}})>>;
+using lane_sums    = sums_of<std::remove_cvref_t<decltype(presets::summed_shards_sat4)>>;
 // NCCL adds integers, and no lanes that saturate, which move as bytes.
 static_assert(scatters_sums<nccl_transport, integer_sums>);
 static_assert(!scatters_sums<nccl_transport, lane_sums>);
@@ -218,24 +217,23 @@ void check_summed(nccl_rank const& on,
 {
   layout const equal{.coordinates = 2048 * static_cast<std::uint64_t>(on.ranks)};
   layout const& shape = uneven ? shapes[2] : equal;
-  check_scattered(on,
-                  nccl,
-                  expect,
-                  summed_shards_codec<fixed_chunks<1024>,
-                                      partial_hadamard<1024>,
-                                      rms_range<no_headroom>,
-                                      stochastic_quantizer<4>,
-                                      widening_sum<4, 8>>{.range = {.clip = 3.0f}},
-                  shape,
-                  shard_cuts(shape.coordinates, on.ranks, uneven),
-                  expected_summed_shards(shape, uneven, on.ranks, on.rank),
-                  symmetric,
-                  [&](auto const& plan, auto const& by) {
-                    expect((plan.part_words(0) == plan.part_words(on.ranks - 1)) ==
-                             (!uneven || on.ranks == 1),
-                           "the parts of sums have other sizes than they should");
-                    ways(plan, by);
-                  });
+  check_scattered(
+    on,
+    nccl,
+    expect,
+    codec<fixed_chunks<1024>,
+          partial_hadamard<1024>,
+          summed_codes<rms_range<no_headroom>, stochastic_quantizer<4>, widening_sum<4, 8>>,
+          shard>{.coder = {.range = {.clip = 3.0f}}},
+    shape,
+    shard_cuts(shape.coordinates, on.ranks, uneven),
+    expected_summed_shards(shape, uneven, on.ranks, on.rank),
+    symmetric,
+    [&](auto const& plan, auto const& by) {
+      expect((plan.part_words(0) == plan.part_words(on.ranks - 1)) == (!uneven || on.ranks == 1),
+             "the parts of sums have other sizes than they should");
+      ways(plan, by);
+    });
 }
 
 //! Calls body(expect), and returns how often what was expected did not hold.

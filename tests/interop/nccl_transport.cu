@@ -126,7 +126,8 @@ class staged_nccl {
 };
 
 // Of as many pieces as there will be, whatever was asked for.
-constexpr plan some = cast_codec<float>{}.plan(layout{1000}, {.size = 3, .rank = 0});
+constexpr plan some = codec<fixed_chunks<1024>, no_rotation, cast<float>, in_wire>{}.plan(
+  layout{1000}, {.size = 3, .rank = 0});
 static_assert(scratch_bytes(some, 0) == scratch_bytes(some, 1));
 static_assert(scratch_bytes(some, -1) == scratch_bytes(some, 1));
 static_assert(scratch_bytes(some, 99) == scratch_bytes(some, nccl_pieces<>::most));

@@ -22,11 +22,11 @@
 namespace tersum::tests {
 
 //! Lanes of 8 bits in which no sum saturates.
-using unsaturated_shards = summed_shards_codec<fixed_chunks<256>,
-                                               partial_hadamard<256>,
-                                               rms_range<fixed_headroom>,
-                                               stochastic_quantizer<8>,
-                                               saturating_sum<8>>;
+using unsaturated_shards =
+  codec<fixed_chunks<256>,
+        partial_hadamard<256>,
+        summed_codes<rms_range<fixed_headroom>, stochastic_quantizer<8>, saturating_sum<8>>,
+        shard>;
 
 template <class Codec>
 struct shard_memory {
@@ -116,15 +116,15 @@ template <class Transport>
 int check_summed_shards(Transport const& over, bool own)
 {
   unsaturated_shards lanes{};
-  lanes.range.headroom.multiple = static_cast<float>(over.size());
-  lanes.range.clip              = 8.0f;
-  return check_summed_shards(over,
-                             summed_shards_codec<fixed_chunks<1024>,
-                                                 partial_hadamard<1024>,
-                                                 rms_range<no_headroom>,
-                                                 stochastic_quantizer<4>,
-                                                 widening_sum<4, 8>>{.range = {.clip = 3.0f}},
-                             own) +
+  lanes.coder.range.headroom.multiple = static_cast<float>(over.size());
+  lanes.coder.range.clip              = 8.0f;
+  return check_summed_shards(
+           over,
+           codec<fixed_chunks<1024>,
+                 partial_hadamard<1024>,
+                 summed_codes<rms_range<no_headroom>, stochastic_quantizer<4>, widening_sum<4, 8>>,
+                 shard>{.coder = {.range = {.clip = 3.0f}}},
+           own) +
          check_summed_shards(over, lanes, own);
 }
 

@@ -6,6 +6,8 @@
 
 #pragma once
 
+#include "support/codecs.hpp"
+
 #include <tersum/layout.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/reduce/widening_sum.hpp>
@@ -22,11 +24,8 @@ namespace tersum::tests {
 inline constexpr int fused_steps = 4;
 
 //! Of chunks that take all threads of a block, which share memory, in bytes that every transport adds.
-using sums_of_long_chunks = codec<fixed_chunks<2048>,
-                                  partial_hadamard<2048>,
-                                  rms_range<no_headroom>,
-                                  stochastic_quantizer<4>,
-                                  widening_sum<4, 8>>;
+using sums_of_long_chunks =
+  tests::rotated_sums<2048, rms_range<no_headroom>, stochastic_quantizer<4>, widening_sum<4, 8>>;
 
 //! @brief Calls visit(name, codec, element) for each case.
 template <class Visit>

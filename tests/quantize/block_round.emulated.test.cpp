@@ -4,6 +4,7 @@
 //! @file
 //! Sixteen values to codes and words in kernels, on GPUs with an addition that clamps and without, against the quantizer.
 
+#include "support/codecs.hpp"
 #include "support/emulator.hpp"
 #include "support/mismatches.hpp"
 
@@ -35,8 +36,7 @@ struct without_clamp : host_context {
 };
 
 template <quantizer Quantizer, reducer Reducer>
-using codec_of =
-  codec<fixed_chunks<1024>, partial_hadamard<1024>, rms_range<no_headroom>, Quantizer, Reducer>;
+using codec_of = tests::rotated_sums<1024, rms_range<no_headroom>, Quantizer, Reducer>;
 
 // Ties, their neighbours and both ends of the grid, what is just beyond, and all that may come, in units of the grid.
 template <class Quantizer>
@@ -143,9 +143,8 @@ TEST_CASE("[kernels] they do without an addition that clamps")
 template <class Quantizer, class Feedback>
 using of_widths = codec<allocated_chunks<256, 2, 4, 8>,
                         partial_hadamard<256>,
-                        rms_range<tracked_correlation>,
-                        Quantizer,
-                        saturating_sum<8>,
+                        summed_codes<rms_range<tracked_correlation>, Quantizer, saturating_sum<8>>,
+                        in_wire,
                         Feedback>;
 
 // A level of 32 values rounded by a codec of several widths: the words, and what feedback is told.

@@ -77,9 +77,10 @@ TEST_CASE("[first_step] ranks that become alike are found within ten steps")
   {
     codec<allocated_chunks<256, 2, 8>,
           partial_hadamard<256>,
-          rms_range<tracked_correlation, bfloat16>,
-          stochastic_quantizer<8>,
-          saturating_sum<8>>
+          summed_codes<rms_range<tracked_correlation, bfloat16>,
+                       stochastic_quantizer<8>,
+                       saturating_sum<8>>,
+          in_wire>
       widths{.chunker = {.bits = 2.06f}};
     check_recovery(widths, 16);
   }

@@ -4,6 +4,7 @@
 //! @file
 //! The factor between the range of one rank and that of the sum.
 
+#include "support/codecs.hpp"
 #include "support/loopback_run.hpp"
 
 #include <tersum/presets.hpp>
@@ -69,11 +70,10 @@ TEST_CASE(
 TEST_CASE("[headroom] what is tracked stays where it was when a gradient is not finite")
 {
   // The norm of the tensor is then infinite, and what was decoded of its other chunks no share of it.
-  using magnitudes = tersum::codec<tersum::fixed_chunks<128>,
-                                   tersum::no_rotation,
-                                   tersum::absmax_range<tersum::tracked_correlation>,
-                                   tersum::nearest_quantizer<2>,
-                                   tersum::saturating_sum<2>>;
+  using magnitudes = tersum::tests::plain_sums<128,
+                                               tersum::absmax_range<tersum::tracked_correlation>,
+                                               tersum::nearest_quantizer<2>,
+                                               tersum::saturating_sum<2>>;
   tersum::tests::loopback_run<magnitudes> run{magnitudes{}, tersum::layout{300}, 2, 1};
   std::vector<std::vector<float>> in(2, std::vector<float>(300));
   for (std::size_t i = 0; i < 300; ++i) { in[0][i] = in[1][i] = i % 2 == 0 ? 1.0f : -1.0f; }

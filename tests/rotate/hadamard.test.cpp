@@ -24,11 +24,11 @@ constexpr std::uint64_t key = 0xfeedu;
 
 // Rounding to nearest on +-127 steps of the largest magnitude: rotated integers with a largest one of 127 are kept.
 template <int Size, class Rotator = partial_hadamard<Size>>
-using exact_codec = codec<fixed_chunks<Size>,
-                          Rotator,
-                          absmax_range<no_headroom>,
-                          nearest_quantizer<8>,
-                          widening_sum<8, 16>>;
+using exact_codec =
+  codec<fixed_chunks<Size>,
+        Rotator,
+        summed_codes<absmax_range<no_headroom>, nearest_quantizer<8>, widening_sum<8, 16>>,
+        in_wire>;
 
 // The orthonormal transform in double.
 std::vector<double> hadamard(std::vector<double> const& in)

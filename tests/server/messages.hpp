@@ -68,7 +68,7 @@ template <message_transport Messages>
   }
 
   // A server; the last worker leaves after three of six steps. Values are such that means are exact.
-  using halves      = values_codec<fixed_chunks<256>, no_rotation, cast<half>>;
+  using halves      = codec<fixed_chunks<256>, no_rotation, cast<half>, publish>;
   int const workers = ranks - 1;
   std::vector<std::uint64_t> const sizes{700, 5};
   served_plan<halves> const plan{

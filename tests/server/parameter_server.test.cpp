@@ -5,21 +5,23 @@
 //! The parameter server: its formulas in double, orders of arrival, deadlines by a clock of the tests' own, lost messages, and
 //! messages that hold anything.
 
+#include "support/codecs.hpp"
 #include "support/codes_in_double.hpp"
 #include "support/fnv_digest.hpp"
 #include "support/normal_gradients.hpp"
 
 #include <tersum/chunk/fixed_chunks.hpp>
+#include <tersum/codec.hpp>
 #include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/feedback/decayed_feedback.hpp>
 #include <tersum/feedback/kept_in.hpp>
+#include <tersum/form/two_shot.hpp>
 #include <tersum/interop/reduce_over.hpp>
 #include <tersum/quantize/cast.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
 #include <tersum/single_process/loopback_transport.hpp>
-#include <tersum/two_shot_codec.hpp>
 #include <tersum_server/loopback_messages.hpp>
 #include <tersum_server/parameter_server.hpp>
 #include <tersum_server/parameter_worker.hpp>
@@ -51,8 +53,8 @@ namespace {
 
 constexpr std::uint64_t seed = 5;
 
-using clan = values_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<1>, decayed_feedback>;
-using halves = values_codec<fixed_chunks<256>, no_rotation, cast<half>>;
+using clan   = tests::rotated_codes<256, lloyd_max<1>, publish, decayed_feedback>;
+using halves = codec<fixed_chunks<256>, no_rotation, cast<half>, publish>;
 using server = parameter_server<clan>;
 using worker = parameter_worker<clan, clan, loopback_messages>;
 using values = std::vector<double>;
@@ -410,7 +412,7 @@ TEST_CASE("[server] with powers of two and all in time the mean has the bits of 
     {}, {}, sizes, {.workers = workers, .seed = seed, .compress_from = 1}};
   loopback_post post{workers + 1};
   auto const served = run(plan, post, 1, 1);
-  two_shot_codec<fixed_chunks<256>, no_rotation, cast<half>> const shots;
+  codec<fixed_chunks<256>, no_rotation, cast<half>, two_shot> const shots;
   loopback_group group{workers};
   std::vector<std::vector<float>> means(workers);
   {
@@ -749,10 +751,9 @@ TEST_CASE("[server] a push that is not in the mean goes back into the residual")
   SUBCASE("in float") { check_taking_back<clan>(0x1p-22); }
   SUBCASE("in bfloat16")
   {
-    check_taking_back<values_codec<fixed_chunks<256>,
-                                   partial_hadamard<256>,
-                                   lloyd_max<1>,
-                                   kept_in<bfloat16, decayed_feedback>>>(0x1p-7);
+    check_taking_back<
+      tests::rotated_codes<256, lloyd_max<1>, publish, kept_in<bfloat16, decayed_feedback>>>(
+      0x1p-7);
   }
 }
 

@@ -4,6 +4,7 @@
 //! @file
 //! Workers of a parameter server that were late, have lost messages or were restarted, by a clock of the test's own.
 
+#include "support/codecs.hpp"
 #include "support/normal_gradients.hpp"
 
 #include <tersum/chunk/fixed_chunks.hpp>
@@ -36,7 +37,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using clan = values_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<1>, decayed_feedback>;
+using clan       = tests::rotated_codes<256, lloyd_max<1>, publish, decayed_feedback>;
 using time_point = std::chrono::steady_clock::time_point;
 
 // The time of the clock of all tests here, which one thread at a time reads and sets.

@@ -4,6 +4,8 @@
 //! @file
 //! The conformance suite of transports over ranks in threads, and what fingerprints tell apart.
 
+#include "support/codecs.hpp"
+
 #include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/execute/cpu_executor.hpp>
 #include <tersum/interop/plan_fingerprint.hpp>
@@ -251,29 +253,22 @@ TEST_CASE("[interop] fingerprints tell plans apart by all that the ranks must sh
   add(presets::rotated_sat4, vector, four);
   add(presets::rotated_sat4, vector, four, 1);
   // Parameters and policies that leave all sizes as they are.
-  using margin = codec<fixed_chunks<1024>,
-                       partial_hadamard<1024>,
-                       rms_range<tracked_correlation>,
-                       stochastic_quantizer<4>,
-                       saturating_sum<4>>;
-  using dither = codec<fixed_chunks<1024>,
-                       partial_hadamard<1024>,
-                       rms_range<tracked_correlation>,
-                       stochastic_quantizer<4, independent>,
-                       saturating_sum<4>>;
-  add(margin{.range = {.clip = 1.9f, .headroom = {.margin = 1.2f}}}, vector, four);
-  add(dither{.range = {.clip = 1.9f}}, vector, four);
+  using margin = tests::
+    rotated_sums<1024, rms_range<tracked_correlation>, stochastic_quantizer<4>, saturating_sum<4>>;
+  using dither = tests::rotated_sums<1024,
+                                     rms_range<tracked_correlation>,
+                                     stochastic_quantizer<4, independent>,
+                                     saturating_sum<4>>;
+  add(margin{.coder = {.range = {.clip = 1.9f, .headroom = {.margin = 1.2f}}}}, vector, four);
+  add(dither{.coder = {.range = {.clip = 1.9f}}}, vector, four);
   // Ranges that are the same in some worlds, 8 being the root of 64, or for some correlations.
-  using multiple = codec<fixed_chunks<1024>,
-                         partial_hadamard<1024>,
-                         rms_range<fixed_headroom>,
-                         stochastic_quantizer<4>,
-                         saturating_sum<4>>;
+  using multiple = tests::
+    rotated_sums<1024, rms_range<fixed_headroom>, stochastic_quantizer<4>, saturating_sum<4>>;
   for (float const times : {0.0f, 2.0f, 8.0f}) {
-    add(multiple{.range = {.headroom = {.multiple = times}}}, vector, four);
+    add(multiple{.coder = {.range = {.headroom = {.multiple = times}}}}, vector, four);
   }
   for (float const wide : {.1f, .3f, 30.0f, 40.0f}) {
-    add(margin{.range = {.clip = 1.9f, .headroom = {.margin = wide}}}, vector, four);
+    add(margin{.coder = {.range = {.clip = 1.9f, .headroom = {.margin = wide}}}}, vector, four);
   }
   std::array<tensor, 1> const matrix{{{"", 250, 400, 0}}};
   layout const bucket{.coordinates = 100000, .tensors = matrix};

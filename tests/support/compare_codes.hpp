@@ -80,7 +80,7 @@ void check_codes(Codec const& codec,
     CHECK(most <= 1);
   }
   double const error = (0x1p-11 + 0x1p-16) * std::sqrt(static_cast<double>(ranks)) * limit /
-                         static_cast<double>(codec.range.clip) +
+                         static_cast<double>(codec.coder.range.clip) +
                        0x1p-16;
   CHECK(error * std::sqrt(static_cast<double>(Codec::chunk_size)) < 1 - 1.0 / 256);
   double const expected = static_cast<double>(count) * (error + 1.0 / 256);

@@ -139,7 +139,7 @@ class reference_codec {
         bound             = std::sqrt(agreed[record]);
       }
       double const step =
-        std::max(reach * static_cast<double>(codec_.range.clip) * headroom(ratio) / limit,
+        std::max(reach * static_cast<double>(codec_.coder.range.clip) * headroom(ratio) / limit,
                  bound * unit * 0x1p-23);
       out.push_back(step < 0x1p-100 ? 0 : step);
     }
@@ -247,11 +247,11 @@ class reference_codec {
   //! The factor of the three head-room policies.
   [[nodiscard]] double headroom(double ratio) const
   {
-    if constexpr (requires { codec_.range.headroom.margin; }) {
+    if constexpr (requires { codec_.coder.range.headroom.margin; }) {
       return std::clamp(
-        ratio * static_cast<double>(codec_.range.headroom.margin), 1.0, 1.0 * world_);
-    } else if constexpr (requires { codec_.range.headroom.multiple; }) {
-      double const multiple = static_cast<double>(codec_.range.headroom.multiple);
+        ratio * static_cast<double>(codec_.coder.range.headroom.margin), 1.0, 1.0 * world_);
+    } else if constexpr (requires { codec_.coder.range.headroom.multiple; }) {
+      double const multiple = static_cast<double>(codec_.coder.range.headroom.multiple);
       return multiple > 0 ? multiple : std::sqrt(world_);
     } else {
       return 1;

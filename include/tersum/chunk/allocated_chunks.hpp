@@ -40,7 +40,7 @@ template <int First, int... Rest>
 //!
 //! The payload is one array, whose size the budget alone decides. The chunks of one width lie together, the widest
 //! first, each with its own lanes. Where one width ends and the next begins is known after the agreement, on every rank.
-//! Under `two_shot_codec` the chunks are dealt to the ranks in that order.
+//! Under `two_shot` the chunks are dealt to the ranks in that order.
 //!
 //! @tparam Size    Coordinates in a chunk, a power of two from 128 to 8192.
 //! @tparam Widths  Bits of a code, ascending: 1 to 16 of two shots and gathered codes; 2, 4 or 8 where lanes are summed. A chunk may

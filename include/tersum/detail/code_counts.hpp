@@ -42,7 +42,7 @@ struct code_counts : chunk_counts<Codec> {
     using reducer = typename Codec::reducer_type;
     // What suits is known in root mean squares, not in largest magnitudes.
     constexpr bool suits  = in_root_mean_squares && requires { reducer::best_clip(1); };
-    float const clip      = this->codec_.range.clip;
+    float const clip      = this->codec_.coder.range.clip;
     constexpr float limit = std::numeric_limits<float>::max();
     if (!(clip <= limit && (clip > 0 || (suits && clip == 0)))) {
       return {
@@ -50,10 +50,10 @@ struct code_counts : chunk_counts<Codec> {
         "the range's clip must be above 0, or 0 for what suits the world: under saturating_sum, for "
         "rms_range and global_range"};
     }
-    if constexpr (requires(Codec const& codec) { codec.range.check(); }) {
-      if (status const s = this->codec_.range.check(); !s.ok()) { return s; }
+    if constexpr (requires(Codec const& codec) { codec.coder.range.check(); }) {
+      if (status const s = this->codec_.coder.range.check(); !s.ok()) { return s; }
     }
-    auto const& headroom = this->codec_.range.headroom;
+    auto const& headroom = this->codec_.coder.range.headroom;
     if constexpr (requires { headroom.check(); }) {
       if (status const s = headroom.check(); !s.ok()) { return s; }
     }
@@ -78,7 +78,7 @@ struct code_counts : chunk_counts<Codec> {
   [[nodiscard]] constexpr float first_ratio() const noexcept
   {
     float ratio          = static_cast<float>(this->world_.size);
-    auto const& headroom = this->codec_.range.headroom;
+    auto const& headroom = this->codec_.coder.range.headroom;
     if constexpr (in_root_mean_squares && tracks<Codec> &&
                   requires { headroom.first_ratio(1, 1.0f); }) {
       for_each_width([&](int max_level, float clip) {
@@ -134,7 +134,7 @@ struct code_counts : chunk_counts<Codec> {
       }
       (std::make_integer_sequence<int, Codec::chunker_type::level_count>{});
     } else {
-      float clip = this->codec_.range.clip;
+      float clip = this->codec_.coder.range.clip;
       if constexpr (requires { reducer::best_clip(1); }) {
         if (clip == 0) { clip = reducer::best_clip(this->world_.size); }
       }

@@ -2,16 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Stages that a policy adds to those of its codec, and what its range has the ranks agree on.
+//! Stages that a policy adds to those of its codec.
 
 #pragma once
 
-#include <tersum/codec_kinds.hpp>
-#include <tersum/concepts.hpp>
-#include <tersum/reduce/native.hpp>
 #include <tersum/stages.hpp>
-
-#include <type_traits>
 
 namespace tersum::inline v0::detail {
 
@@ -38,7 +33,7 @@ using stages_before = typename rotator_stages<Rotator>::before;
 template <class Rotator>
 using stages_after = typename rotator_stages<Rotator>::after;
 
-//! Stages that a reducer adds once the payload is reduced.
+//! Stages that a reducer adds once the payload is reduced; none where there is no reducer.
 template <class Reducer>
 struct reducer_stages {
   using after_sum = stage_list<>;
@@ -52,12 +47,5 @@ struct reducer_stages<Reducer> {
 
 template <class Reducer>
 using stages_after_sum = typename reducer_stages<Reducer>::after_sum;
-
-//! The reduction that a range's scalars must not have. Norms of chunks must be summed, and magnitudes and norms of
-//! tensors need the maximum; steps derived from anything else would be too small or too large.
-template <class Range>
-using wrong_op = std::conditional_t<measures<Range, statistic::chunk_square_norm>,
-                                    native_max<typename Range::scalar>,
-                                    native_sum<typename Range::scalar>>;
 
 }  // namespace tersum::inline v0::detail

@@ -9,7 +9,6 @@
 #include <tersum/detail/chunk_counts.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
-#include <tersum/quantize/ways.hpp>
 #include <tersum/state.hpp>
 
 #include <cstddef>
@@ -47,7 +46,7 @@ struct two_shot_counts : chunk_counts<Codec> {
   //! Bytes that the owner of a part sends to every other rank, a multiple of 16.
   [[nodiscard]] constexpr std::uint64_t mean_part_bytes() const noexcept
   {
-    if constexpr (!ways_differ<Codec>) { return part_bytes(); }
+    if (!ways_differ<Codec>) { return part_bytes(); }
     return round_up(owned_chunks() * (mean_chunk_words() + 1) * sizeof(std::uint32_t),
                     this->alignment);
   }
@@ -81,7 +80,7 @@ struct two_shot_counts : chunk_counts<Codec> {
   //! The same of the mean.
   [[nodiscard]] static constexpr std::uint64_t mean_chunk_words() noexcept
   {
-    if constexpr (!ways_differ<Codec>) { return chunk_words(); }
+    if (!ways_differ<Codec>) { return chunk_words(); }
     return code_words<typename Codec::mean_quantizer_type>(Codec::chunk_size);
   }
   //! What parts of equal size may leave free: see `part_bytes`.

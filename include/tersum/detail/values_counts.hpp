@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! What plans of `values_codec` count: pieces of tensors, and the ranks' parts.
+//! What plans count under `publish`: pieces of tensors, and the ranks' parts.
 
 #pragma once
 

@@ -10,7 +10,7 @@
 
 namespace tersum::inline v0 {
 
-//! @brief For `values_codec`: codes are of values - held, and what they decode to is added to `held` on every rank.
+//! @brief For `publish`: codes are of values - held, and what they decode to is added to `held` on every rank.
 //!
 //! The owner keeps its exact values, so what a code loses is part of the next difference: held' - values is minus what the
 //! code of values - held lost. A residual besides would count it twice, so there is none, and nothing is kept in the state.

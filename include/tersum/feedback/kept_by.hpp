@@ -18,7 +18,7 @@ requires(Feedback::enabled) struct kept_by_ranks : Feedback {
   static constexpr bool ranks_only = true;
 };
 
-//! @brief `Feedback` of the owners alone, for `two_shot_codec` with `fixed_chunks`: 4 bytes of state
+//! @brief `Feedback` of the owners alone, for `two_shot` with `fixed_chunks`: 4 bytes of state
 //! for each coordinate of the chunks that the rank owns, and none for others. The workspace is that of no feedback.
 //!
 //! For ranks whose first encoding loses next to nothing, or whose gradients have had a feedback of their own.

@@ -61,8 +61,15 @@ struct block_codes {
                           float const (&v)[32],
                           std::uint32_t (&packed)[detail::extent(words)]) const
   {
-    detail::encode_words(
-      ctx, coding{.quantizer = quantizer}, key, mask(key), number(mine), scale, scale, v, packed);
+    detail::encode_words(ctx,
+                         coding{.coder = {.quantizer = quantizer}},
+                         key,
+                         mask(key),
+                         number(mine),
+                         scale,
+                         scale,
+                         v,
+                         packed);
   }
 
   //! @brief Codes, or sums of the codes of `world` ranks, as floats of the same integers.

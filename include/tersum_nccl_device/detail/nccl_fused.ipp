@@ -98,10 +98,9 @@ template <class Flags, class Codec, class Element>
 status nccl_fused::exchange(plan<Codec> const& plan,
                             detail::exchange_args<Codec, Element> const& args) const
 {
-  static_assert(
-    detail::fuses_sums<Codec> || detail::fuses_parts<Codec>,
-    "tersum: nccl_fused takes codec and two_shot_codec under fixed_chunks, two_shot_codec "
-    "without feedback and without scales that the library keeps: use nccl_symmetric");
+  static_assert(detail::fuses_sums<Codec> || detail::fuses_parts<Codec>,
+                "tersum: nccl_fused takes in_wire and two_shot under fixed_chunks, two_shot "
+                "without feedback and without scales that the library keeps: use nccl_symmetric");
   if (plan.ranks().size != rounds_.device_.nRanks) {
     return {error_code::invalid_argument,
             "plan is of another number of ranks than the communicator"};
@@ -146,7 +145,7 @@ status nccl_fused::exchange(plan<Codec> const& plan,
   }
   auto with_clip = args;
   if constexpr (detail::looks_up_clip<Codec>) {
-    with_clip.codec.range.clip = detail::clip_of(args.codec, args.world);
+    with_clip.codec.coder.range.clip = detail::clip_of(args.codec, args.world);
   }
   return detail::launch_kernel(kernel,
                                blocks,

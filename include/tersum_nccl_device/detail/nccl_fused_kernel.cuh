@@ -215,7 +215,7 @@ __device__ __forceinline__ void encode_tile(tile_context const& ctx,
     ctx.sync_block();
     encode_parts<true>(ctx, args, 0);
   } else if constexpr (derives_in_encode<Codec>) {
-    if constexpr (looks_up_clip<Codec>) { __builtin_assume(args.codec.range.clip != 0.0f); }
+    if constexpr (looks_up_clip<Codec>) { __builtin_assume(args.codec.coder.range.clip != 0.0f); }
     derive_and_encode(ctx, args);
   } else {
     encode_chunks<false>(ctx, args, 0);

@@ -31,6 +31,7 @@ struct ternary_quantizer {
 
 using my_codec = tersum::codec<tersum::fixed_chunks<256>,
                                tersum::no_rotation,
-                               tersum::rms_range<tersum::tracked_correlation>,
-                               ternary_quantizer,
-                               tersum::saturating_sum<4>>;
+                               tersum::summed_codes<tersum::rms_range<tersum::tracked_correlation>,
+                                                    ternary_quantizer,
+                                                    tersum::saturating_sum<4>>,
+                               tersum::in_wire>;

@@ -56,7 +56,7 @@ struct quantize_work {
   [[nodiscard]] status on_host(int threads, instruction_set set) const
   {
     constexpr int room = Size / 32 * Reducer::lane_bits;
-    coding<Size, Quantizer, Reducer> const codes{.quantizer = quantizer};
+    coding<Size, Quantizer, Reducer> const codes{.coder = {.quantizer = quantizer}};
     parallel_for(threads, scales.size(), [&](std::uint64_t chunk) {
       with_whole_chunk<Size>(values, chunk, [&]<class From>(From const* from) {
         chunk_source<From> const source{from, nullptr};

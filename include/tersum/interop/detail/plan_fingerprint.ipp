@@ -193,7 +193,7 @@ template <class Codec>
 void add_codec(fingerprint_hash& hash, Codec const& codec)
 {
   hash.add(Codec::chunk_size);
-  if constexpr (requires { typename Codec::payload_op; }) {
+  if constexpr (requires { typename Codec::payload_op::element; }) {
     add_op<typename Codec::payload_op>(hash);
   }
   if constexpr (requires { typename Codec::agreed_op; }) {
@@ -212,13 +212,13 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
   if constexpr (requires { typename Codec::rotator_type; }) {
     add_rotator<Codec::chunk_size>(hash, codec.rotator);
   }
-  if constexpr (requires { typename Codec::range_type; }) {
-    add_range(hash, codec.range);
+  if constexpr (requires { typename Codec::range_type::scalar; }) {
+    add_range(hash, codec.coder.range);
     hash.add(tracks<Codec>);
-    hash.add(codec.range.clip);
+    hash.add(codec.coder.range.clip);
     // Probed in a small and in a large world. Limits of a factor show in one of the two, and a fixed multiple can be
     // mistaken for the square root of one of them at most.
-    auto const& headroom = codec.range.headroom;
+    auto const& headroom = codec.coder.range.headroom;
     for (int const ranks : {5, 65521}) {
       for (float const ratio : {3.0f, 3000.0f}) {
         hash.add(static_cast<float>(headroom.factor(ranks, ratio)));
@@ -226,19 +226,17 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
     }
     add_element<typename Codec::norm_scalar>(hash);
   }
-  if constexpr (requires { typename Codec::reducer_type; }) {
+  if constexpr (requires { typename Codec::reducer_type::op; }) {
     hash.add(Codec::reducer_type::lane_bits);
     hash.add(Codec::zero_word);
     hash.add(requires { typename Codec::reducer_type::stages_after_sum; });
   }
-  if constexpr (ways_differ<Codec>) {
-    add_quantizer(hash, typename Codec::quantizer_type{});
-    add_quantizer(hash, typename Codec::mean_quantizer_type{});
-  } else if constexpr (requires { codec.quantizer; }) {
-    add_quantizer(hash, codec.quantizer);
+  if constexpr (requires { codec.coder.quantizer; }) {
+    add_quantizer(hash, codec.coder.quantizer);
   } else if constexpr (requires { typename Codec::quantizer_type; }) {
     add_quantizer(hash, typename Codec::quantizer_type{});
   }
+  if constexpr (ways_differ<Codec>) { add_quantizer(hash, typename Codec::mean_quantizer_type{}); }
   if constexpr (requires { codec.chunker.drawn(std::uint64_t{}); }) {
     hash.add(codec.chunker.stride);
     hash.add(codec.chunker.scaled);
@@ -289,7 +287,7 @@ std::uint64_t fingerprint(plan<Codec> const& plan, std::uint64_t seed)
     hash.add(t.offset);
     hash.add(t.weight);
   }
-  if constexpr (in_shards<Codec> || summing<Codec>) {
+  if constexpr (requires { plan.shard_begin(0); }) {
     for (int rank = 0; rank <= plan.ranks().size; ++rank) { hash.add(plan.shard_begin(rank)); }
   }
   // What memory is made of says what kind of codec it is. Shards of unlike sizes were added above.

@@ -134,7 +134,7 @@ class cpu_stages<low_rank_codec<LowRank, Wire, Schedule, Feedback, Metric>, Elem
   void keep_warm(matrix_record& m, int turn) const;
   void refresh(matrix_record const& m, int turn, std::uint64_t turns, bool normalize) const;
 
-  [[nodiscard]] exchange_args<cast_codec<float>, Element> bypass_args() const;
+  [[nodiscard]] exchange_args<floats_in_wire, Element> bypass_args() const;
 
   int threads_;
   instruction_set set_;

@@ -355,9 +355,9 @@ void TERSUM_LOW_RANK_STAGES::keep_warm(matrix_record& m, int turn) const
 }
 
 TERSUM_LOW_RANK_TEMPLATE
-auto TERSUM_LOW_RANK_STAGES::bypass_args() const -> exchange_args<cast_codec<float>, Element>
+auto TERSUM_LOW_RANK_STAGES::bypass_args() const -> exchange_args<floats_in_wire, Element>
 {
-  exchange_args<cast_codec<float>, Element> out{};
+  exchange_args<floats_in_wire, Element> out{};
   out.gradient = args_.gradient;
   out.header   = args_.header;
   out.records  = args_.records;

@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include <tersum/cast_codec.hpp>
+#include <tersum/codec.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/plan_checks.hpp>
 #include <tersum/detail/sections.hpp>
@@ -64,7 +64,7 @@ class factor_counts : public plan_counts<Codec> {
   [[nodiscard]] constexpr status check() const noexcept
   {
     // A codec that only converts has the same limits on world and layout.
-    if (status const s = cast_codec<float>{}.plan(this->layout_, this->world_).check(); !s.ok()) {
+    if (status const s = floats_in_wire{}.plan(this->layout_, this->world_).check(); !s.ok()) {
       return s;
     }
     if (this->layout_.tensors.empty() && this->coordinates() > 0) {

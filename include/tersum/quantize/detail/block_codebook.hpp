@@ -92,22 +92,18 @@ template <class Codec, class Quantizer>
 template <class Codec, int Level = 0>
 [[nodiscard]] constexpr int codebook_room() noexcept
 {
-  if constexpr (ways_differ<Codec>) {
-    return maximum(end_of_tables<Codec, typename Codec::quantizer_type>(),
-                   end_of_tables<Codec, typename Codec::mean_quantizer_type>());
-  }
   constexpr int level = [] {
     if constexpr (Level > 0) { return Level; }
     if constexpr (several_bits<Codec>) { return Codec::chunker_type::level_count; }
     return 1;
   }();
   using quantizer = level_quantizer<Codec, level>;
-  if constexpr (needs_tables<Codec, quantizer>) {
-    return end_of_tables<Codec, quantizer>();
-  } else if constexpr (level > 1) {
+  constexpr int of_mean =
+    ways_differ<Codec> ? end_of_tables<Codec, typename Codec::mean_quantizer_type>() : 0;
+  if constexpr (!needs_tables<Codec, quantizer> && level > 1) {
     return codebook_room<Codec, level - 1>();
   } else {
-    return 0;
+    return maximum(of_mean, end_of_tables<Codec, quantizer>());
   }
 }
 
@@ -149,10 +145,8 @@ TERSUM_BODY void fill_codebooks(Context const& ctx, std::uint32_t* tables)
   using quantizer = level_quantizer<Codec, Level>;
   if constexpr (has_codebooks<Codec>) {
     fill_codebook<Codec, quantizer>(ctx, tables);
-    if constexpr (ways_differ<Codec>) {
-      using mean = typename Codec::mean_quantizer_type;
-      if constexpr (!sends_in<Codec, mean::bits>) { fill_codebook<Codec, mean>(ctx, tables); }
-    }
+    using mean = typename Codec::mean_quantizer_type;
+    if constexpr (!sends_in<Codec, mean::bits>) { fill_codebook<Codec, mean>(ctx, tables); }
     if constexpr (several_bits<Codec>) {
       if constexpr (Level < Codec::chunker_type::level_count) {
         return fill_codebooks<Codec, Level + 1>(ctx, tables);

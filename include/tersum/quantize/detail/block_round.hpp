@@ -223,7 +223,7 @@ TERSUM_BODY void round_sixteen(Context const& ctx,
               static_cast<std::int32_t>(ctx.shuffle(step, static_cast<std::uint32_t>(x >> 8))));
             code = quantizer::choose(x, between, value, byte);
           } else {
-            code = codec.quantizer.encode(value, scale, byte);
+            code = codec.coder.quantizer.encode(value, scale, byte);
           }
           codes[j] = static_cast<std::uint32_t>(code + field::offset);
         }

@@ -65,7 +65,11 @@ struct coding {
                 "tersum: codes are those of chunks of a power of two from 128 to 32768");
   static_assert(suits_lanes<Quantizer, Reducer>());
 
-  Quantizer quantizer{};
+  struct coder_type {
+    Quantizer quantizer{};
+  };
+
+  coder_type coder{};
 };
 
 }  // namespace tersum::inline v0::detail

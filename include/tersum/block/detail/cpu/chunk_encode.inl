@@ -112,7 +112,7 @@ TERSUM_SIMD void encode_rows(Codec const& codec,
       fetch_beyond<true>(payload + (4 * m + C) * (width * Codec::lanes::bits / 32));
     }
     words const byte  = (random[m / 4][m % 4] >> static_cast<std::uint32_t>(8 * C)) & 0xffu;
-    words const field = round_row(codec.quantizer, v[m], scale, byte);
+    words const field = round_row(codec.coder.quantizer, v[m], scale, byte);
     pack_row<Codec, C>(field, m, packed);
     finish(packed[(4 * m + C) / Codec::lanes::lanes]);
     if constexpr (Keep) {

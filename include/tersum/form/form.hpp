@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What a codec asks of its form: who adds what the ranks send, and in which rounds.
+
+#pragma once
+
+#include <tersum/concepts.hpp>
+#include <tersum/stages.hpp>
+
+#include <concepts>
+
+namespace tersum::inline v0 {
+
+// clang-format off
+template <class T> concept has_in_shards   = requires { { T::in_shards } -> std::convertible_to<bool>; };  //!< in_shards: each rank has a shard, and plans take the boundaries.
+template <class T> concept has_first_round = requires { typename T::first_round; };                         //!< using first_round: a `stage_list` of the round of what bypasses the codec, if it comes before `stage::encode`.
+
+//! Who adds, and in which rounds: `in_wire`, `two_shot`, `gather`, `shard`, `publish`. It also has these templates:
+//! - `payload_kind<Coder>`: one of `tersum::payload`.
+//! - `rounds_of<Coder>`: a `stage_list` of what follows `stage::encode`.
+//! - `norm_scalar<Chunker>`: the element of the norms by which a chunker chooses, if the coder agrees on nothing else.
+//! - `mean_coder<Coder>`: of what is sent once the codes of the ranks were added.
+//! - `counts<Codec, Coder>`: what the codec's plans derive from.
+//! - `suits<Chunker, Rotator, Coder, Feedback, Metric>()`: true, or a sentence of the compiler that names what does not fit.
+template <class T> concept form = policy<T> && has_in_shards<T> && has_first_round<T>;
+// clang-format on
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The form in which every rank gathers the codes of all ranks: one round, one encoding.
+
+#pragma once
+
+#include <tersum/codec_kinds.hpp>
+#include <tersum/coder/coder.hpp>
+#include <tersum/concepts.hpp>
+#include <tersum/detail/gathered_counts.hpp>
+#include <tersum/form/detail/suits_own_scales.hpp>
+#include <tersum/form/form.hpp>
+#include <tersum/stages.hpp>
+#include <tersum/types.hpp>
+
+namespace tersum::inline v0 {
+
+//! @brief Every rank gathers the codes of all ranks, decodes and adds them.
+//!
+//! Use it among 2 or 3 ranks, or where the latency of a round weighs more than its bytes. It has these rounds: the sum of
+//! norms, if the chunker asks for them; an all-gather of the ranks' codes. The mean is added in float, in the order of the
+//! ranks, by every rank alike, so all end with the same bits. The error is that of one encoding, averaged as the gradients
+//! are. A rank receives n - 1 payloads: among 2 ranks as many bytes as of two shots, among n half of n times as many.
+//!
+//! The codes are those of `two_shot`, which takes the same policies. Feedback keeps what a rank's own codes lost.
+struct gather {
+  static constexpr bool in_shards = false;
+
+  using first_round = stage_list<rounds::sum_bypass>;
+  template <class Coder>
+  using rounds_of = stage_list<rounds::gather_parts>;
+  template <class Coder>
+  using payload_kind = payload::copies;
+  template <class Chunker>
+  using norm_scalar = bfloat16;
+  template <class Coder>
+  using mean_coder = Coder;
+  template <class Codec, class Coder>
+  using counts = detail::gathered_counts<Codec>;
+
+  template <class Chunker, class Rotator, class Coder, class Feedback, class Metric>
+  [[nodiscard]] static constexpr bool suits() noexcept
+  {
+    return detail::suits_own_scales<Chunker, Rotator, Coder>();
+  }
+};
+static_assert(form<gather>);
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The form in which your all-reduce adds.
+
+#pragma once
+
+#include <tersum/chunk/norm_log.hpp>
+#include <tersum/codec_kinds.hpp>
+#include <tersum/coder/coder.hpp>
+#include <tersum/concepts.hpp>
+#include <tersum/detail/cast_counts.hpp>
+#include <tersum/detail/code_counts.hpp>
+#include <tersum/form/detail/suits_summed_codes.hpp>
+#include <tersum/form/form.hpp>
+#include <tersum/stages.hpp>
+
+#include <type_traits>
+
+namespace tersum::inline v0 {
+
+namespace detail {
+
+//! The scalar that the ranks of a cast agree on: the chunker's, or float where the chunker has none and nothing is agreed.
+template <class Chunker>
+struct norm_scalar_of {
+  using type = float;
+};
+
+template <class Chunker>
+requires requires { typename Chunker::scalar; }
+struct norm_scalar_of<Chunker> {
+  using type = typename Chunker::scalar;
+};
+
+//! @brief True, or a sentence of the compiler that says which policy does not go with elements that the wire adds.
+template <chunker Chunker, rotator Rotator, feedback Feedback, metric Metric>
+[[nodiscard]] constexpr bool suits_summed_elements() noexcept
+{
+  static_assert(Rotator::rotation_size == 1,
+                "tersum: elements that the wire adds stay where they are: use no_rotation");
+  static_assert(!Feedback::enabled || selecting_chunker<Chunker>,
+                "tersum: a cast of all coordinates loses next to nothing and has no feedback");
+  static_assert(
+    !has_several_bits<Chunker>(),
+    "tersum: a cast has one width: use top_chunks, or summed_codes with allocated_chunks");
+  static_assert(!Metric::scaled || selecting_chunker<Chunker>,
+                "tersum: a cast of all coordinates takes plain_metric: the error of a float is in "
+                "units of the coordinate already");
+  static_assert(!Metric::scaled || Chunker::chunk_size >= 128,
+                "tersum: a cast in a metric takes chunks of 128 to 1024 coordinates");
+  static_assert(!has_update<Metric> ||
+                  !std::is_same_v<typename norm_scalar_of<Chunker>::type, norm_log>,
+                "tersum: a metric that is kept takes norms in float or bfloat16: first scales are "
+                "of norms");
+  return true;
+}
+
+}  // namespace detail
+
+//! @brief The caller's all-reduce adds the codes of `summed_codes`, or the elements of `cast`.
+//!
+//! An exchange has two rounds: what the ranks agree on, and the payload; and a third for the coordinates that bypass the codec, if
+//! any. The ranks agree on steps for codes, and on norms where a chunker chooses by them.
+//!
+//! A cast with `fixed_chunks` converts all coordinates, and agrees on nothing: the baseline, and what users have today; its chunk size
+//! says only how kernels divide the work. With `top_chunks` it is TopKC. Feedback and a metric are for chunkers that choose. In a
+//! metric coordinates are divided by their scales first, norms are of the quotients, and these travel. So the chunks that are chosen
+//! are large beside what they usually are, and halves hold them however small the coordinates are.
+struct in_wire {
+  static constexpr bool in_shards = false;
+
+  using first_round = stage_list<rounds::sum_bypass>;
+  template <class Coder>
+  using rounds_of = stage_list<rounds::reduce_payload>;
+  template <class Coder>
+  using payload_kind = std::conditional_t<adding_coder<Coder>, payload::codes, payload::values>;
+  template <class Chunker>
+  using norm_scalar = typename detail::norm_scalar_of<Chunker>::type;
+  template <class Coder>
+  using mean_coder = Coder;
+  template <class Codec, class Coder>
+  using counts =
+    std::conditional_t<adding_coder<Coder>, detail::code_counts<Codec>, detail::cast_counts<Codec>>;
+
+  template <class Chunker, class Rotator, class Coder, class Feedback, class Metric>
+  [[nodiscard]] static constexpr bool suits() noexcept
+  {
+    static_assert(
+      adding_coder<Coder> || conversion<Coder>,
+      "tersum: in_wire takes summed_codes or a cast: codes with scales of their own cannot be "
+      "added before they are decoded: use two_shot, gather, shard or publish");
+    if constexpr (adding_coder<Coder>) {
+      return detail::suits_summed_codes<Chunker, Rotator, Coder, Feedback, Metric>();
+    } else {
+      return detail::suits_summed_elements<Chunker, Rotator, Feedback, Metric>();
+    }
+  }
+};
+static_assert(form<in_wire>);
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The form of `reduce_scatter_mean`: every rank ends with the mean of its own shard.
+
+#pragma once
+
+#include <tersum/codec_kinds.hpp>
+#include <tersum/coder/coder.hpp>
+#include <tersum/concepts.hpp>
+#include <tersum/detail/policy_stages.hpp>
+#include <tersum/detail/sharded_counts.hpp>
+#include <tersum/detail/summed_counts.hpp>
+#include <tersum/form/detail/suits_own_scales.hpp>
+#include <tersum/form/detail/suits_summed_codes.hpp>
+#include <tersum/form/form.hpp>
+#include <tersum/stages.hpp>
+#include <tersum/types.hpp>
+
+#include <type_traits>
+
+namespace tersum::inline v0 {
+
+//! @brief Each rank gets its own shard of all ranks' codes. For `reduce_scatter_mean`; half of an all-reduce's bytes travel.
+//!
+//! `scaled_codes` and casts are decoded and added in float, in the order of the ranks, and not encoded again: the error is that of
+//! one encoding, averaged as the gradients are. The chunks are those of `two_shot`: shards may begin and end anywhere. A chunk that a
+//! boundary cuts is sent to all ranks that have a coordinate of it, each of which decodes all of it and keeps what is its own.
+//!
+//! `summed_codes` are added in the wire, by a reduce-scatter: each rank gets the sum of its own shard's codes. Chunks begin anew at
+//! every boundary of shards, as if it cut the tensor. So the codes of a shard lie in one piece, no chunk is sent twice, and a
+//! shard is to the bit what `in_wire` gives of it with a layout whose tensors are cut there. A tracked head-room is measured by the
+//! rank whose shard a piece of a tensor lies in; that rank tells the others in the next exchange, in a scalar for each piece beside
+//! the norms.
+//!
+//! It takes `fixed_chunks`. Feedback keeps what a rank's own codes lost, of all shards. The metric is `plain_metric` or
+//! `given_diagonal`, whose scales every rank has of all shards.
+struct shard {
+  static constexpr bool in_shards = true;
+
+  using first_round = stage_list<rounds::sum_bypass>;
+  template <class Coder>
+  using rounds_of = std::conditional_t<adding_coder<Coder>,
+                                       stage_list<rounds::sum_shards>,
+                                       stage_list<rounds::scatter_shards>>;
+  template <class Coder>
+  using payload_kind = std::conditional_t<adding_coder<Coder>, payload::summed, payload::shards>;
+  template <class Chunker>
+  using norm_scalar = bfloat16;
+  template <class Coder>
+  using mean_coder = Coder;
+  template <class Codec, class Coder>
+  using counts = std::
+    conditional_t<adding_coder<Coder>, detail::summed_counts<Codec>, detail::sharded_counts<Codec>>;
+
+  template <class Chunker, class Rotator, class Coder, class Feedback, class Metric>
+  [[nodiscard]] static constexpr bool suits() noexcept
+  {
+    static_assert(
+      !selecting_chunker<Chunker>,
+      "tersum: shard takes fixed_chunks: how many bits a shard gets, and where they lie, must not depend "
+      "on the gradient");
+    static_assert(
+      !has_update<Metric>,
+      "tersum: under shard a rank decodes its own shard only, so that no rank could keep all "
+      "scales: use given_diagonal");
+    if constexpr (adding_coder<Coder>) {
+      using range = typename Coder::range_type;
+      static_assert(
+        Rotator::rotation_size != 0,
+        "tersum: the rotator is one of whole tensors, which shards cut: use one of chunks");
+      static_assert(
+        std::is_same_v<detail::stages_after_sum<typename Coder::reducer_type>, stage_list<>>,
+        "tersum: shard takes reducers that need no more than the sum: saturating_sum, widening_sum "
+        "or guard_lanes");
+      static_assert(
+        !range::headroom_type::tracked || detail::measures<range, statistic::chunk_square_norm>,
+        "tersum: under shard ranks tell each other a tracked head-room beside norms of chunks: use "
+        "rms_range, or fixed_headroom");
+      return detail::suits_summed_codes<Chunker, Rotator, Coder, Feedback, Metric>();
+    } else {
+      return detail::suits_own_scales<Chunker, Rotator, Coder>();
+    }
+  }
+};
+static_assert(form<shard>);
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The form in which owners of parts decode, add, and encode once more.
+
+#pragma once
+
+#include <tersum/codec_kinds.hpp>
+#include <tersum/coder/coder.hpp>
+#include <tersum/concepts.hpp>
+#include <tersum/detail/two_shot_counts.hpp>
+#include <tersum/form/detail/suits_own_scales.hpp>
+#include <tersum/form/form.hpp>
+#include <tersum/stages.hpp>
+#include <tersum/types.hpp>
+
+namespace tersum::inline v0 {
+
+//! @brief Each rank owns a part of the chunks, whose mean it computes.
+//!
+//! Use it if the transport can move bytes, and above all with many ranks. It has these rounds: the sum of norms, if the
+//! chunker asks for them; an all-to-all, in which rank r gets all ranks' codes of part r, adds them in float in the
+//! order of the ranks, and encodes the mean; an all-gather of the parts. The owner decodes its own *encoded* part like
+//! all others do, so all ranks end with the same bits. The traffic is that of a ring all-reduce of the payload. The
+//! error is that of two encodings, whatever the number of ranks.
+//!
+//! Every rank's chunk has a scale of its own, which travels with its codes. With a codebook all ranks rotate a chunk by
+//! the same signs, so the owner adds and encodes without rotating. That has less error than another basis for the
+//! second encoding, but the second encoding sees sums of few levels: with two ranks, or with 2 bits and less, it weighs
+//! the ranks a little unevenly, although each encoding by itself is unbiased.
+//!
+//! Feedback keeps what a rank's own codes lost; under `fixed_chunks`, where the owner of a chunk does not change, the
+//! owner also keeps what its second encoding lost, if the feedback adds what was lost as it is (`adds_lost`); `kept_by_ranks` and
+//! `kept_by_owners` leave out one of the two.
+//!
+//! It takes `scaled_codes` or a cast, and `fixed_chunks<C>` or `allocated_chunks<C, Widths...>` of up to 16 bits, C from 256.
+struct two_shot {
+  static constexpr bool in_shards = false;
+
+  using first_round = stage_list<rounds::sum_bypass>;
+  template <class Coder>
+  using rounds_of = stage_list<rounds::scatter_parts, stage::recompress, rounds::gather_parts>;
+  template <class Coder>
+  using payload_kind = payload::parts;
+  template <class Chunker>
+  using norm_scalar = bfloat16;
+  template <class Coder>
+  using mean_coder = Coder;
+  template <class Codec, class Coder>
+  using counts = detail::two_shot_counts<Codec>;
+
+  template <class Chunker, class Rotator, class Coder, class Feedback, class Metric>
+  [[nodiscard]] static constexpr bool suits() noexcept
+  {
+    return detail::suits_own_scales<Chunker, Rotator, Coder>();
+  }
+};
+static_assert(form<two_shot>);
+
+//! @brief `two_shot` whose owners encode the mean with another coder, of another width, than that of what they were sent.
+//!
+//! The traffic is that of a ring all-reduce of the mean of both. If the errors of the ranks have nothing in common the mean loses
+//! D(up) rho + D(down) (1 + D(up) rho) of its energy. D is the error of a codebook, `distortion()`, and rho the mean energy of
+//! the ranks' gradients over n times that of their mean: 1 where gradients are independent, 1 / n where they are equal, above 1
+//! where they oppose each other. The nearer rho is to 1 / n, the more of the bits belong on the way down. At rho = 1/16, 1 bit up and
+//! 3 down lose .073, 2 and 2 lose .143 at the same traffic; at rho = 1 they lose .63 and .28. All ranks rotate by the same signs, so
+//! that ranks that resemble each other make similar errors, which adds to that: docs/concepts.md says how much. THC (Li et al., NSDI'24)
+//! sends indices of 4 bits up and sums of 8 bits down.
+//! @tparam Down  `scaled_codes` of a codebook, such as `scaled_codes<lloyd_max<8>>`.
+template <coder Down>
+struct two_shot_to : two_shot {
+  template <class Coder>
+  using mean_coder = Down;
+
+  template <class Chunker, class Rotator, class Coder, class Feedback, class Metric>
+  [[nodiscard]] static constexpr bool suits() noexcept
+  {
+    static_assert(
+      !detail::has_several_bits<Chunker>(),
+      "tersum: two_shot_to takes fixed_chunks: under allocated_chunks codes of the mean have the widths "
+      "of those that ranks send");
+    using up   = typename Coder::quantizer_type;
+    using down = typename Down::quantizer_type;
+    static_assert(codebook<up> && codebook<down>,
+                  "tersum: two_shot_to takes scaled_codes of codebooks, up and down");
+    static_assert(up::bits != down::bits,
+                  "tersum: two_shot_to is for codes of unlike widths: use two_shot for one width");
+    return detail::suits_own_scales<Chunker, Rotator, Coder>() &&
+           detail::suits_own_scales<Chunker, Rotator, Down>();
+  }
+};
+
+}  // namespace tersum::inline v0
