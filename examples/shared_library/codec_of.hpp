@@ -20,27 +20,6 @@
 
 namespace shared_library {
 
-//! @brief The wire of a round.
-template <class Codec, class Round>
-[[nodiscard]] auto wire_of(Round, tersum::plan<Codec> const& plan, std::span<std::byte> workspace)
-{
-  namespace rounds = tersum::rounds;
-  if constexpr (std::is_same_v<Round, rounds::agree>) {
-    return agreed_wire(plan, workspace);
-  } else if constexpr (std::is_same_v<Round, rounds::sum_bypass>) {
-    return bypass_wire(plan, workspace);
-  } else if constexpr (std::is_same_v<Round, rounds::reduce_payload>) {
-    return payload_wire(plan, workspace);
-  } else if constexpr (std::is_same_v<Round, rounds::scatter_parts>) {
-    return scattered_wire(plan, workspace);
-  } else if constexpr (std::is_same_v<Round, rounds::scatter_shards>) {
-    return shards_wire(plan, workspace);
-  } else {
-    static_assert(std::is_same_v<Round, rounds::gather_parts>, "a round that steps do not know");
-    return gathered_wire(plan, workspace);
-  }
-}
-
 //! @brief A call of tersum/exchange/exchange.hpp, to be done on an executor.
 template <tersum::exchange_part Part, class Codec>
 struct exchange_call {
@@ -554,8 +533,8 @@ template <class Codec>
     }
   }
   if (options.clip >= 0) {
-    if constexpr (requires { codec.range.clip = 1.0f; }) {
-      codec.range.clip = options.clip;
+    if constexpr (requires { codec.coder.range.clip = 1.0f; }) {
+      codec.coder.range.clip = options.clip;
     } else {
       return {error_code::unsupported, "options.clip is set, but the preset has no range"};
     }

@@ -55,28 +55,31 @@ struct initialize {
 //! @brief Where ranks meet: a wire that the caller's collective is called with.
 namespace rounds {
 
+template <exchange_part Part>
+struct of_part : stage::of_part<Part> {
+  static constexpr bool is_round = true;
+};
+
 // clang-format off
-struct agree          : stage::of_part<exchange_part::measure> {};     //!< `agreed_wire`.
-struct sum_bypass     : stage::of_part<exchange_part::measure> {};     //!< `bypass_wire`.
-struct reduce_payload : stage::of_part<exchange_part::encode> {};      //!< `payload_wire`.
-struct scatter_parts  : stage::of_part<exchange_part::encode> {};      //!< `scattered_wire`.
-struct scatter_shards : stage::of_part<exchange_part::encode> {};      //!< `shards_wire`.
-struct sum_shards     : stage::of_part<exchange_part::encode> {};      //!< `summed_wire`.
-struct publish_bypass : stage::of_part<exchange_part::encode> {};      //!< `published_bypass_wire`.
-struct publish_parts  : stage::of_part<exchange_part::encode> {};      //!< `published_wire`.
-struct gather_parts   : stage::of_part<exchange_part::recompress> {};  //!< `gathered_wire`.
+struct agree          : of_part<exchange_part::measure> {};     //!< `agreed_wire`.
+struct sum_bypass     : of_part<exchange_part::measure> {};     //!< `bypass_wire`.
+struct reduce_payload : of_part<exchange_part::encode> {};      //!< `payload_wire`.
+struct scatter_parts  : of_part<exchange_part::encode> {};      //!< `scattered_wire`.
+struct scatter_shards : of_part<exchange_part::encode> {};      //!< `shards_wire`.
+struct sum_shards     : of_part<exchange_part::encode> {};      //!< `summed_wire`.
+struct publish_bypass : of_part<exchange_part::encode> {};      //!< `published_bypass_wire`.
+struct publish_parts  : of_part<exchange_part::encode> {};      //!< `published_wire`.
+struct gather_parts   : of_part<exchange_part::recompress> {};  //!< `gathered_wire`.
 // clang-format on
 
 }  // namespace rounds
 
-//! Whether an entry of a list is a round.
+//! Whether an entry of a list is a round. `wire_of(round, plan, workspace)` is its wire.
 template <class Entry>
-inline constexpr bool is_round =
-  std::is_same_v<Entry, rounds::agree> || std::is_same_v<Entry, rounds::sum_bypass> ||
-  std::is_same_v<Entry, rounds::reduce_payload> || std::is_same_v<Entry, rounds::scatter_parts> ||
-  std::is_same_v<Entry, rounds::scatter_shards> || std::is_same_v<Entry, rounds::sum_shards> ||
-  std::is_same_v<Entry, rounds::publish_bypass> || std::is_same_v<Entry, rounds::publish_parts> ||
-  std::is_same_v<Entry, rounds::gather_parts>;
+inline constexpr bool is_round = requires
+{
+  Entry::is_round;
+};
 
 //! @brief Stages and rounds in the order of time. Stages of one part lie together.
 template <class... Entries>

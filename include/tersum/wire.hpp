@@ -63,6 +63,13 @@ struct gather_wire {
   std::size_t count = 0;        //!< Elements of one rank's part, the same on every rank.
   int ranks         = 0;        //!< Those of the plan's world.
 
+  //! The first element of a part.
+  [[nodiscard]] constexpr std::size_t begin(int rank) const noexcept
+  {
+    return static_cast<std::size_t>(rank) * count;
+  }
+  //! Elements of a part.
+  [[nodiscard]] constexpr std::size_t size(int) const noexcept { return count; }
   [[nodiscard]] constexpr std::size_t bytes() const noexcept { return count * sizeof(element); }
 
  private:
@@ -81,6 +88,13 @@ struct scatter_wire {
   std::size_t count   = 0;        //!< Elements of a part, the same on every rank.
   int ranks           = 0;        //!< Those of the plan's world.
 
+  //! The first element of a part in `sent`.
+  [[nodiscard]] constexpr std::size_t begin(int rank) const noexcept
+  {
+    return static_cast<std::size_t>(rank) * count;
+  }
+  //! Elements of a part.
+  [[nodiscard]] constexpr std::size_t size(int) const noexcept { return count; }
   [[nodiscard]] constexpr std::size_t bytes() const noexcept { return count * sizeof(element); }
 
  private:

@@ -387,7 +387,7 @@ template <class Buffer, class Executor, class Codec, class Element>
       record_wires(trace, "bypass", step, ranks.memory(), ranks.bypass());
       exchange_round(exec, c, ranks.memory(), step, ranks.bypass());
       if (c.hostile) { disturb(ranks.memory(), ranks.scattered(), step); }
-      require_ok(detail::scatter_loopback_round(exec, ranks));
+      require_ok(detail::loopback_round(exec, ranks, c.order, rounds::scatter_parts{}));
       for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
         auto const r = ranks[rank];
         require_ok(recompress(exec, r.plan, r.gradient, r.state, r.workspace));
@@ -398,7 +398,7 @@ template <class Buffer, class Executor, class Codec, class Element>
       exchange_round(exec, c, ranks.memory(), step, ranks.bypass());
     }
     if constexpr (gathering<Codec> || scattering<Codec> || copying<Codec>) {
-      require_ok(detail::gather_loopback_round(exec, ranks));
+      require_ok(detail::loopback_round(exec, ranks, c.order, rounds::gather_parts{}));
       record_wires(trace, "gathered", step, ranks.memory(), ranks.gathered());
       if (c.hostile) {
         auto const arrived = read_wires(ranks.memory(), ranks.gathered());

@@ -8,7 +8,7 @@
 
 #include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/exchange/reduce_scatter_mean.hpp>
-#include <tersum/values_codec.hpp>
+#include <tersum/form/publish.hpp>
 
 #include <cstddef>
 #include <span>
@@ -33,7 +33,7 @@ namespace tersum::inline v0 {
 //! All memory is the executor's: the host's, or the device's. State and workspace overlap nothing. The shard may lie within the
 //! values, from values.data() + plan.shard_begin(rank) on, but not under `difference_feedback`.
 //! @param exec       Does the work: `cpu_executor` or `cuda_executor`.
-//! @param plan       Of this rank, from `values_codec::plan`, which is given the shards' boundaries.
+//! @param plan       Of this rank, from the plan() of a codec with `publish`, which is given the shards' boundaries.
 //! @param shard      plan.shard_size() values of float, half or bfloat16; not changed. Of an empty shard it may be empty.
 //! @param values     plan.coordinates() values of float, half or bfloat16, whatever the shard's type; overwritten.
 //! @param state      From `initialize`; plan.state_bytes() bytes, aligned to 16. Carries seed, step and residual.

@@ -29,10 +29,10 @@
 #include <tersum/exchange/wires.hpp>
 #include <tersum/execute/detail/arithmetic_probe.hpp>
 #include <tersum/execute/executor.hpp>
+#include <tersum/form/two_shot.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/status.hpp>
-#include <tersum/two_shot_codec.hpp>
 #include <tersum/wire.hpp>
 
 #include <cstddef>

@@ -7,8 +7,7 @@
 #pragma once
 
 #include <tersum/exchange/all_reduce_mean.hpp>
-#include <tersum/sharded_codec.hpp>
-#include <tersum/summed_shards_codec.hpp>
+#include <tersum/form/shard.hpp>
 
 #include <cstddef>
 #include <ranges>
@@ -26,7 +25,7 @@ concept gradient_values = gradient_memory<T> ||
 //! @brief Computes this rank's shard of the mean of all ranks' gradients, compressed on the way: a reduce-scatter.
 //!
 //! Every rank calls it, with plans that differ in the rank only. Each coordinate is encoded once, decoded by the rank
-//! whose shard it lies in, and added in float, in the order of the ranks; under `summed_shards_codec` the codes are added in the
+//! whose shard it lies in, and added in float, in the order of the ranks; `summed_codes` are added in the
 //! wire, and decoded by that rank. Everything is enqueued on the executor; the
 //! library neither allocates nor synchronizes, so with `cuda_executor` and a stream-ordered collective the call can be
 //! captured in a CUDA graph.
@@ -38,7 +37,7 @@ concept gradient_values = gradient_memory<T> ||
 //! All memory is the executor's: the host's, or the device's. State and workspace overlap nothing; the shard may lie
 //! within the gradient, which then is partly overwritten at the end.
 //! @param exec       Does the work: `cpu_executor` or `cuda_executor`.
-//! @param plan       Of this rank, from `sharded_codec::plan` or `summed_shards_codec::plan`, which is given the shards' boundaries.
+//! @param plan       Of this rank, from the plan() of a codec with `shard`, which is given the shards' boundaries.
 //! @param gradient   plan.coordinates() values of float, half or bfloat16; not changed.
 //! @param shard      plan.shard_size() values of float, half or bfloat16, whatever the gradient's type; overwritten. Of an
 //!                   empty shard it may be empty.
@@ -46,7 +45,7 @@ concept gradient_values = gradient_memory<T> ||
 //! @param workspace  plan.workspace_bytes() bytes, aligned to 16, contents irrelevant. How many depends on the rank.
 //! @param reduce     Your collective, or what `reduce_over` makes of a transport. It is called with a `wire` of the
 //!                   coordinates that bypass the codec, if there are any, to sum it over the ranks; and with a
-//!                   `shards_wire_of`, whose parts it must exchange. Under `summed_shards_codec` it is called with a `wire`
+//!                   `shards_wire_of`, whose parts it must exchange. With `summed_codes` it is called with a `wire`
 //!                   of norms, and with a `summed_wire_of`, which it must reduce and scatter. It must run after what the executor has enqueued, and
 //!                   before what the executor enqueues next. It returns nothing, a `status`, or a transport's integer or
 //!                   enumerator of which 0 means success.

@@ -10,6 +10,7 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/reduce/native.hpp>
+#include <tersum/stages.hpp>
 #include <tersum/state.hpp>
 #include <tersum/wire.hpp>
 
@@ -33,9 +34,9 @@ template <class Codec>
 
 //! @brief All that feedback keeps, in the unit of the gradient.
 //!
-//! The last plan.coordinates() floats are the rank's own residual, in the order of the gradient. Under `two_shot_codec`
+//! The last plan.coordinates() floats are the rank's own residual, in the order of the gradient. Under `two_shot`
 //! with fixed chunks other floats come before them: what the second encoding lost of the chunks that this rank owns. Under `kept_by_owners` there are only these, under `kept_by_ranks` none of them.
-//! Only the same rank of a world of the same size can use those again. Under `values_codec` there is one float for each
+//! Only the same rank of a world of the same size can use those again. Under `publish` there is one float for each
 //! coordinate of the rank's shard. Under `kept_in<bfloat16>` all of them are bfloat16s.
 //! @param plan   The plan of the state.
 //! @param state  plan.state_bytes() bytes, initialized.
@@ -143,7 +144,7 @@ requires(gathering<Codec> || scattering<Codec> || copying<Codec>)
                                                          std::span<std::byte> workspace) noexcept
 {
   std::uint64_t bytes = plan.part_bytes();
-  if constexpr (scattering<Codec>) { bytes = plan.mean_part_bytes(); }
+  if constexpr (requires { plan.mean_part_bytes(); }) { bytes = plan.mean_part_bytes(); }
   return {.data  = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.gathered_offset()),
           .count = bytes / sizeof(std::uint32_t),
           .ranks = plan.ranks().size};
@@ -176,6 +177,20 @@ template <class Codec>
     .op    = {},
     .ranks = plan.ranks().size};
 }
+//! The wire of a round in the list of stages: one of the above. A round of yours has another overload, in its own namespace.
+//! @{
+// clang-format off
+template <class Codec> [[nodiscard]] auto wire_of(rounds::agree, plan<Codec> const& plan, std::span<std::byte> workspace) noexcept { return agreed_wire(plan, workspace); }
+template <class Codec> [[nodiscard]] auto wire_of(rounds::sum_bypass, plan<Codec> const& plan, std::span<std::byte> workspace) noexcept { return bypass_wire(plan, workspace); }
+template <class Codec> [[nodiscard]] auto wire_of(rounds::reduce_payload, plan<Codec> const& plan, std::span<std::byte> workspace) noexcept { return payload_wire(plan, workspace); }
+template <class Codec> [[nodiscard]] auto wire_of(rounds::scatter_parts, plan<Codec> const& plan, std::span<std::byte> workspace) noexcept { return scattered_wire(plan, workspace); }
+template <class Codec> [[nodiscard]] auto wire_of(rounds::scatter_shards, plan<Codec> const& plan, std::span<std::byte> workspace) noexcept { return shards_wire(plan, workspace); }
+template <class Codec> [[nodiscard]] auto wire_of(rounds::sum_shards, plan<Codec> const& plan, std::span<std::byte> workspace) noexcept { return summed_wire(plan, workspace); }
+template <class Codec> [[nodiscard]] auto wire_of(rounds::publish_bypass, plan<Codec> const& plan, std::span<std::byte> workspace) noexcept { return published_bypass_wire(plan, workspace); }
+template <class Codec> [[nodiscard]] auto wire_of(rounds::publish_parts, plan<Codec> const& plan, std::span<std::byte> workspace) noexcept { return published_wire(plan, workspace); }
+template <class Codec> [[nodiscard]] auto wire_of(rounds::gather_parts, plan<Codec> const& plan, std::span<std::byte> workspace) noexcept { return gathered_wire(plan, workspace); }
+// clang-format on
+//! @}
 //! @}
 
 }  // namespace tersum::inline v0

@@ -53,30 +53,48 @@ class transport_reduce {
   template <reduce_op Op>
   [[nodiscard]] status operator()(wire<Op> const& round) const;
 
-  //! Gathers a round in place.
+  //! Gathers the parts of a round in place.
+  //! @{
   template <class Element>
-  [[nodiscard]] status operator()(gather_wire<Element> const& round) const;
+  [[nodiscard]] status operator()(gather_wire<Element> const& round) const
+  {
+    return gather(round);
+  }
+  template <class Element, class Parts>
+  [[nodiscard]] status operator()(gather_wire_of<Element, Parts> const& round) const
+  {
+    return gather(round);
+  }
+  //! @}
 
   //! Exchanges the parts of a round.
+  //! @{
   template <class Element>
-  [[nodiscard]] status operator()(scatter_wire<Element> const& round) const;
-
-  //! Exchanges the parts of a round, which differ in size.
+  [[nodiscard]] status operator()(scatter_wire<Element> const& round) const
+  {
+    return scatter(round);
+  }
   template <class Element, class Parts>
-  [[nodiscard]] status operator()(shards_wire_of<Element, Parts> const& round) const;
+  [[nodiscard]] status operator()(shards_wire_of<Element, Parts> const& round) const
+  {
+    return scatter(round);
+  }
+  //! @}
 
   //! Reduces a round and scatters its parts, which differ in size.
   template <class Op, class Parts>
   [[nodiscard]] status operator()(summed_wire_of<Op, Parts> const& round) const;
 
-  //! Gathers the parts of a round, which differ in size, in place.
-  template <class Element, class Parts>
-  [[nodiscard]] status operator()(gather_wire_of<Element, Parts> const& round) const;
-
  private:
-  // The ranks' parts of a round, all of the same size.
+  // Whether parts can be moved.
   template <class Round>
-  [[nodiscard]] rank_blocks parts_of(Round const& round) const noexcept;
+  [[nodiscard]] status check_moved(Round const& round) const;
+
+  template <class Round>
+  [[nodiscard]] status gather(Round const& round) const;
+
+  template <class Round>
+  [[nodiscard]] status scatter(Round const& round) const;
 
   template <class Op>
   [[nodiscard]] rank_blocks blocks_of(wire<Op> const& round) const noexcept;

@@ -4,17 +4,11 @@
 //! @file
 //! Definitions of all_gather_values.hpp.
 
-#include <cstdint>
 #include <type_traits>
 
 namespace tersum::inline v0 {
 
 namespace detail {
-
-//! Whether a stage reads the shard; all others read or write the values of all ranks.
-template <class Stage>
-inline constexpr bool reads_shard =
-  std::is_same_v<Stage, stage::gather_bypass> || std::is_same_v<Stage, stage::encode>;
 
 //! Whether the shard lies where it may.
 template <class Codec, class ShardElement, class Element>
@@ -62,23 +56,6 @@ template <class Codec, class ShardElement, class Element>
   return check_place(plan, std::span<ShardElement const>{shard}, std::span<Element const>{values});
 }
 
-//! One stage, with the array that it works with.
-template <class Executor, class Stage, class Codec, class ShardElement, class Element>
-[[nodiscard]] status perform_published(Executor const& exec,
-                                       Stage stage,
-                                       plan<Codec> const& plan,
-                                       std::span<ShardElement> shard,
-                                       std::span<Element> values,
-                                       std::span<std::byte> state,
-                                       std::span<std::byte> workspace)
-{
-  if constexpr (reads_shard<Stage>) {
-    return exec.perform(stage, plan, make_args(plan, shard.data(), state, workspace));
-  } else {
-    return exec.perform(stage, plan, make_args(plan, values.data(), state, workspace));
-  }
-}
-
 }  // namespace detail
 
 template <executor Executor,
@@ -100,13 +77,8 @@ status all_gather_values(Executor const& exec,
     return s;
   }
   if (status const s = exec.check(); !s.ok()) { return s; }
-  return walk(typename Codec::stages{}, [&]<class Entry>(Entry entry) -> status {
-    if constexpr (is_round<Entry>) {
-      return detail::reduce_round(gather, detail::wire_in(entry, plan, workspace));
-    } else {
-      return detail::perform_published(exec, entry, plan, own, all, state, workspace);
-    }
-  });
+  return detail::walk_exchange(
+    exec, plan, detail::make_arrays(plan, own, all, state, workspace), workspace, gather);
 }
 
 template <executor Executor, publishing Codec, gradient_values Shard, gradient_memory Values>
@@ -123,11 +95,12 @@ status encode_shard(Executor const& exec,
     return s;
   }
   if (status const s = exec.check(); !s.ok()) { return s; }
+  auto const arrays = detail::make_arrays(plan, own, all, state, workspace);
   return walk(typename Codec::stages{}, [&]<class Entry>(Entry entry) -> status {
     if constexpr (is_round<Entry> || Entry::part == exchange_part::decode) {
       return {};
     } else {
-      return detail::perform_published(exec, entry, plan, own, all, state, workspace);
+      return exec.perform(entry, plan, arrays.of(entry));
     }
   });
 }

@@ -58,28 +58,6 @@ template <class Reduce, class Wire, class... More>
   }
 }
 
-//! The wire of a round of a plan, in the memory of its workspace.
-//! @{
-auto wire_in(rounds::agree, auto& plan, auto memory) { return agreed_wire(plan, memory); }
-auto wire_in(rounds::sum_bypass, auto& plan, auto memory) { return bypass_wire(plan, memory); }
-auto wire_in(rounds::reduce_payload, auto& plan, auto memory) { return payload_wire(plan, memory); }
-auto wire_in(rounds::scatter_parts, auto& plan, auto memory)
-{
-  return scattered_wire(plan, memory);
-}
-auto wire_in(rounds::scatter_shards, auto& plan, auto memory) { return shards_wire(plan, memory); }
-auto wire_in(rounds::sum_shards, auto& plan, auto memory) { return summed_wire(plan, memory); }
-auto wire_in(rounds::publish_bypass, auto& plan, auto memory)
-{
-  return published_bypass_wire(plan, memory);
-}
-auto wire_in(rounds::publish_parts, auto& plan, auto memory)
-{
-  return published_wire(plan, memory);
-}
-auto wire_in(rounds::gather_parts, auto& plan, auto memory) { return gathered_wire(plan, memory); }
-//! @}
-
 //! @brief Between the rounds of a two-shot codec: recompresses a range of words, for collectives that move pieces.
 template <class Executor, class Codec, class Element>
 struct recompression {
@@ -111,11 +89,9 @@ template <class Executor, class Codec, class Element, class Reduce>
                                       std::span<std::byte> workspace,
                                       Reduce& reduce)
 {
-  auto const scattered     = scattered_wire(plan, workspace);
-  std::uint64_t mean_words = 0;  // as those that ranks send, or more
-  if constexpr (ways_differ<Codec> && !several_bits<Codec>) {
-    mean_words = plan.mean_chunk_words();
-  }
+  auto const scattered = scattered_wire(plan, workspace);
+  std::uint64_t const mean_words =
+    ways_differ<Codec> ? plan.mean_chunk_words() : 0;  // 0: as those that ranks send
   part_recompression<recompression<Executor, Codec, Element>> const pieces{
     minimum(plan.words_of_scales(), std::uint64_t{scattered.count}),
     plan.chunk_words(),
@@ -147,6 +123,67 @@ template <class Codec, class Element, class Reduce>
   return collective.exchange(plan, args);
 }
 
+//! @brief What the stages of one rank work with: arguments with the array that an exchange reads, and with the one that it
+//! writes. Of a gradient that becomes the mean it is the same array; shards and values have two.
+template <class Codec, class In, class Out>
+struct exchange_arrays {
+  exchange_args<Codec, In> in;
+  exchange_args<Codec, Out> out;
+
+  template <class Stage>
+  [[nodiscard]] auto const& of(Stage) const noexcept
+  {
+    constexpr bool writes =
+      Stage::part == exchange_part::decode || std::is_same_v<Stage, stage::recall>;
+    if constexpr (writes) {
+      return out;
+    } else {
+      return in;
+    }
+  }
+};
+
+//! The same of the arrays that it reads and writes.
+template <class Codec, class In, class Out>
+[[nodiscard]] exchange_arrays<Codec, In, Out> make_arrays(plan<Codec> const& plan,
+                                                          std::span<In> in,
+                                                          std::span<Out> out,
+                                                          std::span<std::byte> state,
+                                                          std::span<std::byte> workspace)
+{
+  return {make_args(plan, in.data(), state, workspace),
+          make_args(plan, out.data(), state, workspace)};
+}
+
+//! @brief The walk of every exchange, whatever its form: performs stages and calls the collective with the wires of rounds.
+template <class Executor, class Codec, class In, class Out, class Reduce>
+[[nodiscard]] status walk_exchange(Executor const& exec,
+                                   plan<Codec> const& plan,
+                                   exchange_arrays<Codec, In, Out> const& arrays,
+                                   std::span<std::byte> workspace,
+                                   Reduce& reduce)
+{
+  constexpr bool whole = !ending_in_shards<Codec> && !publishing<Codec>;
+  constexpr bool in_pieces =
+    scattering<Codec> && takes_pieces<Reduce, recompression<Executor, Codec, In>>;
+  return walk(typename Codec::stages{}, [&]<class Entry>(Entry entry) -> status {
+    if constexpr (whole && does_itself<Reduce, Codec, Entry>) {
+      if constexpr (std::same_as<Entry, stage::encode>) {
+        return exchange_at_once(plan, arrays.in, reduce);
+      }
+      return {};
+    } else if constexpr (in_pieces && std::same_as<Entry, rounds::scatter_parts>) {
+      return reduce_in_pieces(exec, plan, arrays.in, workspace, reduce);
+    } else if constexpr (in_pieces && Entry::part == exchange_part::recompress) {
+      return {};  // done in pieces
+    } else if constexpr (is_round<Entry>) {
+      return reduce_round(reduce, wire_of(entry, plan, workspace));
+    } else {
+      return exec.perform(entry, plan, arrays.of(entry));
+    }
+  });
+}
+
 }  // namespace detail
 
 template <executor Executor, class Codec, gradient_memory Gradient, class Reduce>
@@ -158,34 +195,17 @@ status all_reduce_mean(Executor const& exec,
                        Reduce&& reduce)
 {
   static_assert(!ending_in_shards<Codec>,
-                "tersum: all_reduce_mean takes no sharded_codec and no summed_shards_codec: call "
+                "tersum: all_reduce_mean takes no codec with shard: call "
                 "reduce_scatter_mean");
   static_assert(!publishing<Codec>,
-                "tersum: all_reduce_mean takes no values_codec: call all_gather_values");
+                "tersum: all_reduce_mean takes no codec with publish: call all_gather_values");
   auto const values = detail::span_of(gradient);
   if (status const s = detail::check_arguments(plan, values, state, workspace); !s.ok()) {
     return s;
   }
   if (status const s = exec.check(); !s.ok()) { return s; }
-  auto const args          = make_args(plan, values.data(), state, workspace);
-  using between            = detail::recompression<Executor, Codec, detail::element_of<Gradient>>;
-  constexpr bool in_pieces = scattering<Codec> && detail::takes_pieces<Reduce, between>;
-  return walk(typename Codec::stages{}, [&]<class Entry>(Entry entry) -> status {
-    if constexpr (detail::does_itself<Reduce, Codec, Entry>) {
-      if constexpr (std::same_as<Entry, stage::encode>) {
-        return detail::exchange_at_once(plan, args, reduce);
-      }
-      return {};
-    } else if constexpr (in_pieces && std::same_as<Entry, rounds::scatter_parts>) {
-      return detail::reduce_in_pieces(exec, plan, args, workspace, reduce);
-    } else if constexpr (in_pieces && Entry::part == exchange_part::recompress) {
-      return {};  // done in pieces
-    } else if constexpr (is_round<Entry>) {
-      return detail::reduce_round(reduce, detail::wire_in(entry, plan, workspace));
-    } else {
-      return exec.perform(entry, plan, args);
-    }
-  });
+  return detail::walk_exchange(
+    exec, plan, detail::make_arrays(plan, values, values, state, workspace), workspace, reduce);
 }
 
 }  // namespace tersum::inline v0

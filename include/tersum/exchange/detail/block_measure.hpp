@@ -325,7 +325,7 @@ TERSUM_BODY void measure_chunks(Context const& ctx,
   }
   hadamard::synchronize(ctx);
   block_group<Context, hadamard::threads> const group{ctx, own.words()};
-  float const measured = args.codec.range.measure(group, own.x(), own.scratch());
+  float const measured = args.codec.coder.range.measure(group, own.x(), own.scratch());
   if (mine.active && mine.thread == 0) {
     using scalar = typename range::scalar;
     ctx.store(static_cast<scalar*>(args.agreed) + mine.chunk,

@@ -31,33 +31,15 @@ inline constexpr int tensor_threads = 1024;
 //! Their shared memory for `sums` at a time, bytes.
 inline constexpr int tensor_shared(int sums) { return tensor_threads * 8 * sums; }
 
-//! @brief The step of a chunk from the agreed scalars, and the flag of a gradient that is not finite.
+//! @brief Refuses a head-room whose factor() is for the host alone. nvcc only warns where code for host and device, such as
+//! `derive_step`, calls such a function, and leaves the kernel empty; called from this kernel it is an error.
 template <class Codec, class Element>
-TERSUM_BODY void derive_step(exchange_args<Codec, Element> const& args, std::uint64_t chunk)
+TERSUM_BODY void require_factor_of_device(
+  [[maybe_unused]] exchange_args<Codec, Element> const& args)
 {
-  using scalar               = typename Codec::norm_scalar;
-  scalar const* const agreed = static_cast<scalar const*>(args.agreed);
-  bool poisoned              = false;
-  if constexpr (!has_steps<Codec>) {
-    poisoned = has_agreed(args) && energy_bits(agreed[chunk], args.world) == 0x7f800000u;
-  } else {
-    std::uint32_t const tensor  = args.table[chunk].tensor;
-    tensor_record const& record = args.records[tensor];
-    float const measured =
-      has_agreed(args) ? to_float(agreed[per_tensor<Codec> ? tensor : chunk]) : 0.0f;
-    // A head-room whose factor() is for the host alone must not compile. nvcc only warns where code for host and device
-    // calls such a function, and leaves the kernel empty; called from this kernel it is an error.
-    static_cast<void>(args.codec.range.headroom.factor(args.world, record.ratio));
-    chunk_step const step = step_on_level(args.codec,
-                                          find_place(args, chunk).level,
-                                          args.world,
-                                          measured,
-                                          ratio_of(args, tensor, record),
-                                          record.chunks);
-    poisoned              = is_poisoned(step);
-    args.steps[chunk]     = step;
+  if constexpr (has_steps<Codec>) {
+    static_cast<void>(args.codec.coder.range.headroom.factor(args.world, 1.0f));
   }
-  if (poisoned) { raise_flag(args); }
 }
 
 //! @brief `derive_step` of every chunk. One thread a chunk.
@@ -84,6 +66,7 @@ TERSUM_BODY void derive_steps(Context const& ctx, exchange_args<Codec, Element> 
       if (!is_finite(ctx.load(args.bypass + at))) { raise_flag(args); }
     }
   }
+  require_factor_of_device(args);
   if (chunk < args.chunks) { derive_step(args, chunk); }
 }
 
@@ -98,6 +81,7 @@ inline constexpr bool derives_in_encode =
 template <class Codec, class Element, class Context>
 TERSUM_BODY void derive_and_encode(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
+  require_factor_of_device(args);
   own_chunk<Codec> const mine = number_chunk<Codec>(ctx, 0);
   if (mine.thread == 0 && mine.chunk < args.chunks) { derive_step(args, mine.chunk); }
   own_chunk<Codec>::hadamard::synchronize(ctx);
@@ -267,24 +251,7 @@ TERSUM_BODY void finish_tensors(Context const& ctx, exchange_args<Codec, Element
   };
   auto const keep = [&](std::uint64_t chunk) { return kept_in_steps(args, chunk); };
   if (!add_over_tensor(ctx, args, mine, sums, term, keep)) { return; }
-  tensor_record& record      = args.records[mine.tensor];
-  std::uint64_t const chunks = record.chunks;
-  if constexpr (saturates<Codec>) {
-    record.saturated = static_cast<std::uint64_t>(sums[count_of_lanes]);
-  }
-  if constexpr (tracks<Codec>) {
-    if constexpr (saturates<Codec>) {
-      if (is_saturated<Codec>(sums[count_of_lanes], chunks)) { sums[0] = 4 * sums[0]; }
-    }
-    double energy = 0;
-    if constexpr (norms_travel<Codec>) {
-      energy = sums[count - 1] / args.world;
-    } else {
-      energy =
-        static_cast<double>(to_float(agreed[(per_tensor<Codec> ? 0 : args.chunks) + mine.tensor]));
-    }
-    record.ratio = next_ratio(args, mine.tensor, sums[0], energy);
-  }
+  finish_tensor(args, mine.tensor, sums[0], sums[count_of_lanes], sums[count - 1]);
 }
 
 //! @brief Ends an exchange: counts saturated lanes, measures the correlation of the ranks, and numbers the next step of
@@ -292,10 +259,7 @@ TERSUM_BODY void finish_tensors(Context const& ctx, exchange_args<Codec, Element
 template <class Codec, class Element, class Context>
 TERSUM_BODY void finish_exchange(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
-  if (ctx.block_rank() == 0 && ctx.thread_rank() == 0) {
-    args.header->step     = args.header->step + 1;
-    args.header->sign_key = sign_key(args.header->step, args.header->seed);
-  }
+  if (ctx.block_rank() == 0 && ctx.thread_rank() == 0) { end_step(args); }
   if constexpr (adds_up_at_end<Codec>) { finish_tensors(ctx, args); }
 }
 

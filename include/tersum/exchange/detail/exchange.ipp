@@ -107,7 +107,7 @@ template <class Codec, class Element>
   if constexpr (scattering<Codec>) {
     args.parts.received   = place_in<std::uint32_t>(workspace, plan.received_offset());
     args.parts.part_words = plan.part_bytes() / sizeof(std::uint32_t);
-    if constexpr (ways_differ<Codec>) {
+    if constexpr (requires { args.parts.mean_words; }) {
       args.parts.mean_words = plan.mean_part_bytes() / sizeof(std::uint32_t);
     }
     if (owner_feeds_back<Codec>) {
@@ -228,10 +228,9 @@ template <class Codec, class Element>
 template <class Codec>
 [[nodiscard]] constexpr bool has_parts_of_its_own() noexcept
 {
-  static_assert(
-    !publishing<Codec>,
-    "tersum: a values_codec is exchanged by all_gather_values; in parts by encode_shard "
-    "and decode_values");
+  static_assert(!publishing<Codec>,
+                "tersum: values are exchanged by all_gather_values; in parts by encode_shard "
+                "and decode_values");
   return true;
 }
 

@@ -28,7 +28,7 @@ template <class Codec, class Element, class Scalar>
                                                Scalar agreed)
 {
   if constexpr (requires { requires has_energy<typename Codec::range_type>; }) {
-    return args.codec.range.energy(to_float(agreed), static_cast<float>(Codec::chunk_size));
+    return args.codec.coder.range.energy(to_float(agreed), static_cast<float>(Codec::chunk_size));
   } else {
     return agreed;
   }

@@ -72,17 +72,8 @@ status reduce_scatter_mean(Executor const& exec,
   }
   if (status const s = detail::check_shard(plan, means, state, workspace); !s.ok()) { return s; }
   if (status const s = exec.check(); !s.ok()) { return s; }
-  auto const sent     = detail::make_args(plan, values.data(), state, workspace);
-  auto const received = detail::make_args(plan, means.data(), state, workspace);
-  return walk(typename Codec::stages{}, [&]<class Entry>(Entry entry) -> status {
-    if constexpr (is_round<Entry>) {
-      return detail::reduce_round(reduce, detail::wire_in(entry, plan, workspace));
-    } else if constexpr (Entry::part == exchange_part::decode) {
-      return exec.perform(entry, plan, received);
-    } else {
-      return exec.perform(entry, plan, sent);
-    }
-  });
+  return detail::walk_exchange(
+    exec, plan, detail::make_arrays(plan, values, means, state, workspace), workspace, reduce);
 }
 
 template <executor Executor, ending_in_shards Codec, gradient_memory Shard>

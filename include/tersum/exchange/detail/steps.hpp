@@ -12,6 +12,7 @@
 #include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/exchange_energies.hpp>
+#include <tersum/random/sign_bits.hpp>
 #include <tersum/range/chunk_step.hpp>
 #include <tersum/types.hpp>
 
@@ -71,9 +72,9 @@ template <class Codec>
 [[nodiscard]] TERSUM_INLINE float clip_of(Codec const& codec, [[maybe_unused]] int world)
 {
   if constexpr (requires { Codec::reducer_type::best_clip(world); }) {
-    if (codec.range.clip == 0.0f) { return Codec::reducer_type::best_clip(world); }
+    if (codec.coder.range.clip == 0.0f) { return Codec::reducer_type::best_clip(world); }
   }
-  return codec.range.clip;
+  return codec.coder.range.clip;
 }
 
 //! @brief The step of one chunk, the same on every rank because `measured` is.
@@ -95,7 +96,7 @@ template <class Codec>
     coordinates = static_cast<float>(tensor_chunks * Codec::chunk_size);
   }
   // A copy: through a reference nvcc 13.0 takes two registers more.
-  auto const range      = codec.range;
+  auto const range      = codec.coder.range;
   float const own_range = range.rank_range(measured, world, coordinates);
   float const bound     = range.bound(measured, world, coordinates);
   float const headroom  = range.headroom.factor(world, ratio);
@@ -206,6 +207,66 @@ requires(tells_ratios<Codec>) TERSUM_INLINE
 {
   double const square = static_cast<double>(step.decode) * static_cast<double>(step.decode);
   return ::fma(square, static_cast<double>(step.square_sum), sum);
+}
+
+//! @brief The step of a chunk from the agreed scalars, and the flag of a gradient that is not finite.
+template <class Codec, class Element>
+TERSUM_INLINE void derive_step(exchange_args<Codec, Element> const& args, std::uint64_t chunk)
+{
+  using scalar               = typename Codec::norm_scalar;
+  scalar const* const agreed = static_cast<scalar const*>(args.agreed);
+  bool poisoned              = false;
+  if constexpr (!has_steps<Codec>) {
+    poisoned = has_agreed(args) && energy_bits(agreed[chunk], args.world) == 0x7f800000u;
+  } else {
+    std::uint32_t const tensor  = args.table[chunk].tensor;
+    tensor_record const& record = args.records[tensor];
+    float const measured =
+      has_agreed(args) ? to_float(agreed[per_tensor<Codec> ? tensor : chunk]) : 0.0f;
+    chunk_step const step = step_on_level(args.codec,
+                                          find_place(args, chunk).level,
+                                          args.world,
+                                          measured,
+                                          ratio_of(args, tensor, record),
+                                          record.chunks);
+    poisoned              = is_poisoned(step);
+    args.steps[chunk]     = step;
+  }
+  if (poisoned) { raise_flag(args); }
+}
+
+//! @brief What an exchange leaves of a tensor: how many lanes were at a limit, and the correlation of the ranks.
+//! @param of_sum     As of `correlation_ratio`, before lanes at a limit are thought of.
+//! @param saturated  Lanes at a limit.
+//! @param norms      The agreed norms of the chunks that travelled, added up.
+template <class Codec, class Element>
+TERSUM_INLINE void finish_tensor(exchange_args<Codec, Element> const& args,
+                                 std::uint64_t tensor,
+                                 [[maybe_unused]] double of_sum,
+                                 [[maybe_unused]] double saturated,
+                                 [[maybe_unused]] double norms)
+{
+  tensor_record& record                       = args.records[tensor];
+  [[maybe_unused]] std::uint64_t const chunks = record.chunks;
+  if constexpr (saturates<Codec>) { record.saturated = static_cast<std::uint64_t>(saturated); }
+  if constexpr (tracks<Codec>) {
+    if (saturates<Codec> && is_saturated<Codec>(saturated, chunks)) { of_sum = 4 * of_sum; }
+    double energy = norms / args.world;
+    if constexpr (!norms_travel<Codec>) {
+      auto const* const agreed = static_cast<typename Codec::norm_scalar const*>(args.agreed);
+      energy =
+        static_cast<double>(to_float(agreed[(per_tensor<Codec> ? 0 : args.chunks) + tensor]));
+    }
+    record.ratio = next_ratio(args, tensor, of_sum, energy);
+  }
+}
+
+//! @brief Numbers the next step of training.
+template <class Codec, class Element>
+TERSUM_INLINE void end_step(exchange_args<Codec, Element> const& args)
+{
+  args.header->step     = args.header->step + 1;
+  args.header->sign_key = sign_key(args.header->step, args.header->seed);
 }
 
 }  // namespace tersum::inline v0::detail

@@ -13,7 +13,7 @@ template <class Codec>
 [[nodiscard]] constexpr std::size_t largest_element() noexcept
 {
   std::size_t largest = 8;
-  if constexpr (requires { typename Codec::payload_op; }) {
+  if constexpr (requires { typename Codec::payload_op::element; }) {
     largest = maximum(largest, sizeof(typename Codec::payload_op::element));
   }
   return largest;
@@ -157,58 +157,19 @@ status transport_reduce<Schedule, Transport, Executor>::operator()(wire<Op> cons
 }
 
 template <schedule Schedule, transport Transport, class Executor>
-template <class Element>
-status transport_reduce<Schedule, Transport, Executor>::operator()(
-  gather_wire<Element> const& round) const
+template <class Round>
+status transport_reduce<Schedule, Transport, Executor>::check_moved(Round const& round) const
 {
   if (status const s = detail::check_parts(round, over_->size()); !s.ok()) { return s; }
   if (status const s = over_->check(); !s.ok()) { return s; }
-  if (status const s = detail::check_executor(*over_, exec_); !s.ok()) { return s; }
-  if (over_->size() == 1 || round.count == 0) { return {}; }
-  return over_->all_gather(reinterpret_cast<std::byte*>(round.data), parts_of(round));
+  return detail::check_executor(*over_, exec_);
 }
 
 template <schedule Schedule, transport Transport, class Executor>
-template <class Element>
-status transport_reduce<Schedule, Transport, Executor>::operator()(
-  scatter_wire<Element> const& round) const
+template <class Round>
+status transport_reduce<Schedule, Transport, Executor>::gather(Round const& round) const
 {
-  if (status const s = detail::check_parts(round, over_->size()); !s.ok()) { return s; }
-  if (status const s = over_->check(); !s.ok()) { return s; }
-  if (status const s = detail::check_executor(*over_, exec_); !s.ok()) { return s; }
-  if (round.count == 0) { return {}; }
-  if (over_->size() == 1) { return exec_.copy(round.received, round.sent, round.count); }
-  return over_->all_to_all(reinterpret_cast<std::byte const*>(round.sent),
-                           parts_of(round),
-                           reinterpret_cast<std::byte*>(round.received));
-}
-
-template <schedule Schedule, transport Transport, class Executor>
-template <class Element, class Parts>
-status transport_reduce<Schedule, Transport, Executor>::operator()(
-  shards_wire_of<Element, Parts> const& round) const
-{
-  if (status const s = detail::check_parts(round, over_->size()); !s.ok()) { return s; }
-  if (status const s = over_->check(); !s.ok()) { return s; }
-  if (status const s = detail::check_executor(*over_, exec_); !s.ok()) { return s; }
-  if (round.count == 0) { return {}; }
-  int const me = over_->rank();
-  if (over_->size() == 1) {
-    return exec_.copy(round.received, round.sent + round.begin(me), round.size(me));
-  }
-  return over_->all_to_all(reinterpret_cast<std::byte const*>(round.sent),
-                           detail::blocks_of_shards(round),
-                           reinterpret_cast<std::byte*>(round.received));
-}
-
-template <schedule Schedule, transport Transport, class Executor>
-template <class Element, class Parts>
-status transport_reduce<Schedule, Transport, Executor>::operator()(
-  gather_wire_of<Element, Parts> const& round) const
-{
-  if (status const s = detail::check_parts(round, over_->size()); !s.ok()) { return s; }
-  if (status const s = over_->check(); !s.ok()) { return s; }
-  if (status const s = detail::check_executor(*over_, exec_); !s.ok()) { return s; }
+  if (status const s = check_moved(round); !s.ok()) { return s; }
   if (over_->size() == 1 || round.count == 0) { return {}; }
   return over_->all_gather(reinterpret_cast<std::byte*>(round.data),
                            detail::blocks_of_parts(round));
@@ -216,12 +177,16 @@ status transport_reduce<Schedule, Transport, Executor>::operator()(
 
 template <schedule Schedule, transport Transport, class Executor>
 template <class Round>
-rank_blocks transport_reduce<Schedule, Transport, Executor>::parts_of(
-  Round const& round) const noexcept
+status transport_reduce<Schedule, Transport, Executor>::scatter(Round const& round) const
 {
-  return {.count         = round.count * static_cast<std::size_t>(over_->size()),
-          .element_bytes = sizeof(typename Round::element),
-          .ranks         = over_->size()};
+  if (status const s = check_moved(round); !s.ok()) { return s; }
+  if (round.count == 0) { return {}; }
+  if (over_->size() == 1) {
+    return exec_.copy(round.received, round.sent + round.begin(0), round.size(0));
+  }
+  return over_->all_to_all(reinterpret_cast<std::byte const*>(round.sent),
+                           detail::blocks_of_parts(round),
+                           reinterpret_cast<std::byte*>(round.received));
 }
 
 template <schedule Schedule, transport Transport, class Executor>
@@ -321,9 +286,7 @@ status transport_reduce<Schedule, Transport, Executor>::operator()(
 {
   static_assert(!has_combine_at<Op>,
                 "tersum: a reduce-scatter takes operations that do not depend on the position");
-  if (status const s = detail::check_parts(round, over_->size()); !s.ok()) { return s; }
-  if (status const s = over_->check(); !s.ok()) { return s; }
-  if (status const s = detail::check_executor(*over_, exec_); !s.ok()) { return s; }
+  if (status const s = check_moved(round); !s.ok()) { return s; }
   if (round.count == 0) { return {}; }
   if (over_->size() == 1) { return exec_.copy(round.sum, round.data, round.count); }
   if constexpr (Schedule == schedule::ring) {

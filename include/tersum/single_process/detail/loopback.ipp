@@ -10,118 +10,43 @@ namespace tersum::inline v0 {
 
 namespace detail {
 
-//! One stage of an exchange, for all ranks.
-template <class Executor, class Stage, class Ranks>
-[[nodiscard]] status loopback_stage(Executor const& exec, Stage stage, Ranks const& ranks)
+//! The arguments of one rank.
+//! @{
+template <class Codec, class Element>
+[[nodiscard]] status check_rank(loopback_rank<Codec, Element> const& r)
 {
-  return for_each_rank(ranks, [&](auto const& r) {
-    return exec.perform(stage, r.plan, make_args(r.plan, r.gradient.data(), r.state, r.workspace));
-  });
+  return check_arguments(r.plan, r.gradient, r.state, r.workspace);
 }
-
-//! One round of an exchange, among all ranks.
-template <class Executor, class Round, class Ranks>
-[[nodiscard]] status loopback_round(Executor const& exec,
-                                    Round round,
-                                    Ranks const& ranks,
-                                    reduction_order order)
+template <class Codec, class Element, class ShardElement>
+[[nodiscard]] status check_rank(loopback_shard<Codec, Element, ShardElement> const& r)
 {
-  if constexpr (std::is_same_v<Round, rounds::scatter_parts>) {
-    return scatter_loopback_round(exec, ranks);
-  } else if constexpr (std::is_same_v<Round, rounds::gather_parts>) {
-    return gather_loopback_round(exec, ranks);
-  } else {
-    return reduce_loopback_round(
-      exec, ranks, order, [&](auto const& r) { return wire_in(round, r.plan, r.workspace); });
-  }
-}
-
-//! @brief An exchange of shards among all ranks.
-template <class Executor, class Ranks>
-[[nodiscard]] status loopback_shards(Executor const& exec, Ranks const& ranks)
-{
-  using codec = typename std::remove_cvref_t<decltype(ranks[0])>::codec_type;
-  if (status const s = exec.check(); !s.ok()) { return s; }
-  if (status const s = for_each_rank(ranks,
-                                     [](auto const& r) -> status {
-                                       if (status const given = check_arguments(
-                                             r.plan, r.gradient, r.state, r.workspace);
-                                           !given.ok()) {
-                                         return given;
-                                       }
-                                       return check_shard(r.plan, r.shard, r.state, r.workspace);
-                                     });
-      !s.ok()) {
+  if (status const s = check_arguments(r.plan, r.gradient, r.state, r.workspace); !s.ok()) {
     return s;
   }
-  return walk(typename codec::stages{}, [&]<class Entry>(Entry entry) -> status {
-    if constexpr (std::is_same_v<Entry, rounds::scatter_shards>) {
-      return scatter_loopback_shards(exec, ranks);
-    } else if constexpr (std::is_same_v<Entry, rounds::sum_shards>) {
-      return sum_loopback_shards(exec, ranks);
-    } else if constexpr (is_round<Entry>) {
-      return loopback_round(exec, entry, ranks, reduction_order::direct);
-    } else {
-      return for_each_rank(ranks, [&](auto const& r) {
-        if constexpr (Entry::part == exchange_part::decode) {
-          return exec.perform(
-            entry, r.plan, make_args(r.plan, r.shard.data(), r.state, r.workspace));
-        } else {
-          return exec.perform(
-            entry, r.plan, make_args(r.plan, r.gradient.data(), r.state, r.workspace));
-        }
-      });
-    }
-  });
+  return check_shard(r.plan, r.shard, r.state, r.workspace);
+}
+template <class Codec, class ShardElement, class Element>
+[[nodiscard]] status check_rank(loopback_values<Codec, ShardElement, Element> const& r)
+{
+  return check_published(r.plan, r.shard, r.values, r.state, r.workspace);
 }
 
-//! @brief An exchange of values among all ranks.
-template <class Executor, class Ranks>
-[[nodiscard]] status loopback_published(Executor const& exec, Ranks const& ranks)
+template <class Codec, class Element>
+[[nodiscard]] auto arrays_of(loopback_rank<Codec, Element> const& r)
 {
-  using codec = typename std::remove_cvref_t<decltype(ranks[0])>::codec_type;
-  if (status const s = exec.check(); !s.ok()) { return s; }
-  if (status const s =
-        for_each_rank(ranks,
-                      [](auto const& r) {
-                        return check_published(r.plan, r.shard, r.values, r.state, r.workspace);
-                      });
-      !s.ok()) {
-    return s;
-  }
-  return walk(typename codec::stages{}, [&]<class Entry>(Entry entry) -> status {
-    if constexpr (is_round<Entry>) {
-      return publish_loopback_round(
-        exec, ranks, [&](auto const& r) { return wire_in(entry, r.plan, r.workspace); });
-    } else {
-      return for_each_rank(ranks, [&](auto const& r) {
-        return perform_published(exec, entry, r.plan, r.shard, r.values, r.state, r.workspace);
-      });
-    }
-  });
+  return make_arrays(r.plan, r.gradient, r.gradient, r.state, r.workspace);
 }
-
-template <class Executor, class Ranks>
-[[nodiscard]] status loopback_exchange(Executor const& exec,
-                                       Ranks const& ranks,
-                                       reduction_order order)
+template <class Codec, class Element, class ShardElement>
+[[nodiscard]] auto arrays_of(loopback_shard<Codec, Element, ShardElement> const& r)
 {
-  using codec = typename std::remove_cvref_t<decltype(ranks[0])>::codec_type;
-  if (status const s = for_each_rank(
-        ranks,
-        [&](auto const& r) { return check_arguments(r.plan, r.gradient, r.state, r.workspace); });
-      !s.ok()) {
-    return s;
-  }
-  if (status const s = exec.check(); !s.ok()) { return s; }
-  return walk(typename codec::stages{}, [&]<class Entry>(Entry entry) -> status {
-    if constexpr (is_round<Entry>) {
-      return loopback_round(exec, entry, ranks, order);
-    } else {
-      return loopback_stage(exec, entry, ranks);
-    }
-  });
+  return make_arrays(r.plan, r.gradient, r.shard, r.state, r.workspace);
 }
+template <class Codec, class ShardElement, class Element>
+[[nodiscard]] auto arrays_of(loopback_values<Codec, ShardElement, Element> const& r)
+{
+  return make_arrays(r.plan, r.shard, r.values, r.state, r.workspace);
+}
+//! @}
 
 //! Whether the ranks' plans are of these ranks.
 template <class Ranks>
@@ -143,6 +68,41 @@ template <class Ranks>
   return {};
 }
 
+//! @brief One round of the list of stages among all ranks.
+template <class Executor, class Ranks, class Round>
+[[nodiscard]] status loopback_round(Executor const& exec,
+                                    Ranks const& ranks,
+                                    reduction_order order,
+                                    Round round)
+{
+  auto const wire_at = [&](std::size_t rank) {
+    return wire_of(round, ranks[rank].plan, ranks[rank].workspace);
+  };
+  return loopback_round(exec, ranks.size(), order, wire_at, wire_at(0));
+}
+
+//! @brief An exchange of any form among all ranks, round by round.
+template <class Executor, class Ranks>
+[[nodiscard]] status loopback_exchange(Executor const& exec,
+                                       Ranks const& ranks,
+                                       reduction_order order)
+{
+  using codec = typename std::remove_cvref_t<decltype(ranks[0])>::codec_type;
+  if (status const s = check_loopback(ranks); !s.ok()) { return s; }
+  if (status const s = for_each_rank(ranks, [](auto const& r) { return check_rank(r); }); !s.ok()) {
+    return s;
+  }
+  if (status const s = exec.check(); !s.ok()) { return s; }
+  return walk(typename codec::stages{}, [&]<class Entry>(Entry entry) -> status {
+    if constexpr (is_round<Entry>) {
+      return loopback_round(exec, ranks, order, entry);
+    } else {
+      return for_each_rank(
+        ranks, [&](auto const& r) { return exec.perform(entry, r.plan, arrays_of(r).of(entry)); });
+    }
+  });
+}
+
 }  // namespace detail
 
 template <class Executor, class Codec, class Element>
@@ -150,7 +110,6 @@ status loopback_all_reduce_mean(Executor const& exec,
                                 std::span<loopback_rank<Codec, Element> const> ranks,
                                 reduction_order order)
 {
-  if (status const s = detail::check_loopback(ranks); !s.ok()) { return s; }
   return detail::loopback_exchange(exec, ranks, order);
 }
 
@@ -158,16 +117,14 @@ template <class Executor, class Codec, class Element, class ShardElement>
 status loopback_reduce_scatter_mean(
   Executor const& exec, std::span<loopback_shard<Codec, Element, ShardElement> const> ranks)
 {
-  if (status const s = detail::check_loopback(ranks); !s.ok()) { return s; }
-  return detail::loopback_shards(exec, ranks);
+  return detail::loopback_exchange(exec, ranks, reduction_order::direct);
 }
 
 template <class Executor, class Codec, class ShardElement, class Element>
 status loopback_all_gather_values(
   Executor const& exec, std::span<loopback_values<Codec, ShardElement, Element> const> ranks)
 {
-  if (status const s = detail::check_loopback(ranks); !s.ok()) { return s; }
-  return detail::loopback_published(exec, ranks);
+  return detail::loopback_exchange(exec, ranks, reduction_order::direct);
 }
 
 }  // namespace tersum::inline v0

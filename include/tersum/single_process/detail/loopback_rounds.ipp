@@ -63,136 +63,99 @@ template <class Ranks, class Body>
   return {};
 }
 
-template <class Executor, class Ranks, class WireOf>
-[[nodiscard]] status reduce_loopback_round(Executor const& exec,
-                                           Ranks const& ranks,
-                                           reduction_order order,
-                                           WireOf const& wire_of)
+//! @brief One round among all ranks, by the kind of its wires.
+//! @param wire_at  The wire of a rank.
+//! @{
+template <class Executor, class WireAt, reduce_op Op>
+[[nodiscard]] status loopback_round(Executor const& exec,
+                                    std::size_t ranks,
+                                    reduction_order order,
+                                    WireAt const& wire_at,
+                                    wire<Op> const&)
 {
-  using wire_type = decltype(wire_of(ranks[0]));
-  wire_type wires[max_loopback_ranks];
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) { wires[rank] = wire_of(ranks[rank]); }
-  return loopback_all_reduce(exec, std::span<wire_type const>{wires, ranks.size()}, order);
+  wire<Op> wires[max_loopback_ranks];
+  for (std::size_t rank = 0; rank < ranks; ++rank) { wires[rank] = wire_at(rank); }
+  return loopback_all_reduce(exec, std::span<wire<Op> const>{wires, ranks}, order);
 }
 
-//! Every rank receives the other ranks' parts.
-template <class Executor, class Ranks>
-[[nodiscard]] status gather_loopback_round(Executor const& exec, Ranks const& ranks)
+//! Calls move(from, to, sent, received) for each pair of ranks, whose wires have the same parts.
+template <class WireAt, class Part, class Move>
+[[nodiscard]] status for_each_pair(std::size_t ranks,
+                                   WireAt const& wire_at,
+                                   Part const& part_of,
+                                   Move const& move)
 {
-  for (std::size_t from = 0; from < ranks.size(); ++from) {
-    auto const sent = gathered_wire(ranks[from].plan, ranks[from].workspace);
-    for (std::size_t to = 0; to < ranks.size(); ++to) {
-      auto const received = gathered_wire(ranks[to].plan, ranks[to].workspace);
-      if (received.count != sent.count) {
+  for (std::size_t to = 0; to < ranks; ++to) {
+    auto const received = wire_at(to);
+    for (std::size_t from = 0; from < ranks; ++from) {
+      auto const sent = wire_at(from);
+      int const part  = static_cast<int>(part_of(from, to));
+      if (sent.begin(part) != received.begin(part) || sent.size(part) != received.size(part)) {
         return {error_code::invalid_argument,
-                "ranks: wires differ in count, so they are of unlike plans"};
+                "ranks: wires differ in their parts, so they are of unlike plans"};
       }
-      if (to == from) { continue; }
-      std::size_t const at = from * sent.count;
-      if (status const s = exec.copy(received.data + at, sent.data + at, sent.count); !s.ok()) {
-        return s;
-      }
+      if (sent.size(part) == 0) { continue; }
+      if (status const s = move(from, to, sent, received); !s.ok()) { return s; }
     }
   }
   return {};
 }
 
 //! Every rank receives its own part from every rank.
-template <class Executor, class Ranks>
-[[nodiscard]] status scatter_loopback_round(Executor const& exec, Ranks const& ranks)
+template <class Executor, class WireAt, class Wire>
+requires requires(Wire const& round) { round.sent; }
+[[nodiscard]] status loopback_round(
+  Executor const& exec, std::size_t ranks, reduction_order, WireAt const& wire_at, Wire const&)
 {
-  for (std::size_t to = 0; to < ranks.size(); ++to) {
-    auto const received = scattered_wire(ranks[to].plan, ranks[to].workspace);
-    for (std::size_t from = 0; from < ranks.size(); ++from) {
-      auto const sent = scattered_wire(ranks[from].plan, ranks[from].workspace);
-      if (received.count != sent.count) {
-        return {error_code::invalid_argument,
-                "ranks: wires differ in count, so they are of unlike plans"};
-      }
-      if (status const s = exec.copy(
-            received.received + from * sent.count, sent.sent + to * sent.count, sent.count);
-          !s.ok()) {
-        return s;
-      }
-    }
-  }
-  return {};
+  return for_each_pair(
+    ranks,
+    wire_at,
+    [](std::size_t, std::size_t to) { return to; },
+    [&](std::size_t from, std::size_t to, auto const& sent, auto const& received) {
+      int const part         = static_cast<int>(to);
+      std::size_t const size = received.size(part);
+      return exec.copy(received.received + from * size, sent.sent + sent.begin(part), size);
+    });
 }
 
-//! Every rank receives the parts of its own shard from every rank.
-template <class Executor, class Ranks>
-[[nodiscard]] status scatter_loopback_shards(Executor const& exec, Ranks const& ranks)
+//! Every rank receives the sum of its own part, added in the order of the ranks.
+template <class Executor, class WireAt, class Op, class Parts>
+[[nodiscard]] status loopback_round(Executor const& exec,
+                                    std::size_t ranks,
+                                    reduction_order,
+                                    WireAt const& wire_at,
+                                    summed_wire_of<Op, Parts> const&)
 {
-  for (std::size_t to = 0; to < ranks.size(); ++to) {
-    auto const received    = shards_wire(ranks[to].plan, ranks[to].workspace);
-    int const part         = static_cast<int>(to);
-    std::size_t const size = received.size(part);
-    for (std::size_t from = 0; from < ranks.size(); ++from) {
-      auto const sent = shards_wire(ranks[from].plan, ranks[from].workspace);
-      if (sent.begin(part) != received.begin(part) || sent.size(part) != size) {
-        return {error_code::invalid_argument,
-                "ranks: wires differ in their parts, so they are of unlike plans"};
-      }
-      if (status const s =
-            exec.copy(received.received + from * size, sent.sent + sent.begin(part), size);
-          !s.ok()) {
-        return s;
-      }
-    }
-  }
-  return {};
+  return for_each_pair(
+    ranks,
+    wire_at,
+    [](std::size_t, std::size_t to) { return to; },
+    [&](std::size_t from, std::size_t to, auto const& sent, auto const& own) {
+      int const part         = static_cast<int>(to);
+      auto const* const of   = sent.data + sent.begin(part);
+      std::size_t const size = own.size(part);
+      return from == 0 ? exec.copy(own.sum, of, size)
+                       : exec.reduce(Op{}, own.sum, own.sum, of, size);
+    });
 }
 
-//! Every rank receives the sum of the parts of its own shard, added in the order of the ranks.
-template <class Executor, class Ranks>
-[[nodiscard]] status sum_loopback_shards(Executor const& exec, Ranks const& ranks)
+//! Every rank receives the parts of all ranks.
+template <class Executor, class WireAt, class Wire>
+requires requires(Wire const& round) { round.data; }
+[[nodiscard]] status loopback_round(
+  Executor const& exec, std::size_t ranks, reduction_order, WireAt const& wire_at, Wire const&)
 {
-  for (std::size_t to = 0; to < ranks.size(); ++to) {
-    auto const own          = summed_wire(ranks[to].plan, ranks[to].workspace);
-    int const part          = static_cast<int>(to);
-    std::size_t const begin = own.begin(part);
-    std::size_t const size  = own.size(part);
-    for (std::size_t from = 0; from < ranks.size(); ++from) {
-      auto const sent = summed_wire(ranks[from].plan, ranks[from].workspace);
-      if (sent.begin(part) != begin || sent.size(part) != size) {
-        return {error_code::invalid_argument,
-                "ranks: wires differ in their parts, so they are of unlike plans"};
-      }
-      if (size == 0) { continue; }
-      using op       = typename decltype(own)::op_type;
-      status const s = from == 0 ? exec.copy(own.sum, sent.data + begin, size)
-                                 : exec.reduce(op{}, own.sum, own.sum, sent.data + begin, size);
-      if (!s.ok()) { return s; }
-    }
-  }
-  return {};
+  return for_each_pair(
+    ranks,
+    wire_at,
+    [](std::size_t from, std::size_t) { return from; },
+    [&](std::size_t from, std::size_t to, auto const& sent, auto const& received) -> status {
+      if (from == to) { return {}; }
+      std::size_t const begin = sent.begin(static_cast<int>(from));
+      return exec.copy(received.data + begin, sent.data + begin, sent.size(static_cast<int>(from)));
+    });
 }
-
-//! Every rank receives the parts of all ranks, which differ in size.
-template <class Executor, class Ranks, class WireOf>
-[[nodiscard]] status publish_loopback_round(Executor const& exec,
-                                            Ranks const& ranks,
-                                            WireOf const& wire_of)
-{
-  for (std::size_t from = 0; from < ranks.size(); ++from) {
-    auto const sent         = wire_of(ranks[from]);
-    int const part          = static_cast<int>(from);
-    std::size_t const begin = sent.begin(part);
-    std::size_t const size  = sent.size(part);
-    for (std::size_t to = 0; to < ranks.size(); ++to) {
-      auto const received = wire_of(ranks[to]);
-      if (received.begin(part) != begin || received.size(part) != size) {
-        return {error_code::invalid_argument,
-                "ranks: wires differ in their parts, so they are of unlike plans"};
-      }
-      if (to == from) { continue; }
-      if (status const s = exec.copy(received.data + begin, sent.data + begin, size); !s.ok()) {
-        return s;
-      }
-    }
-  }
-  return {};
-}
+//! @}
 
 }  // namespace detail
 

@@ -122,7 +122,7 @@ float cpu_measure<Codec, Element>::measure_plainly(std::uint64_t chunk, From fro
     float const root = rotation_root<Codec>(1);
     for (float& value : x) { value = value / root; }
   }
-  return args_.codec.range.measure(host_group{}, x, scratch);
+  return args_.codec.coder.range.measure(host_group{}, x, scratch);
 }
 
 template <class Codec, class Element>

@@ -26,8 +26,6 @@ void derive_chunk_steps(int threads,
                         exchange_args<Codec, Element> const& args,
                         cpu_tuning const& numbers)
 {
-  using scalar                = typename Codec::norm_scalar;
-  scalar const* const agreed  = static_cast<scalar const*>(args.agreed);
   std::uint64_t const stretch = numbers.step_stretch;
   if constexpr (moves_with_codes<Codec>) {
     float const* const bypass = args.bypass;
@@ -37,26 +35,7 @@ void derive_chunk_steps(int threads,
   }
   parallel_for(threads, (args.chunks + stretch - 1) / stretch, [&](std::uint64_t i) {
     std::uint64_t const end = std::min((i + 1) * stretch, args.chunks);
-    bool poisoned           = false;
-    for (std::uint64_t chunk = i * stretch; chunk < end; ++chunk) {
-      if constexpr (!has_steps<Codec>) {
-        poisoned =
-          poisoned || (has_agreed(args) && energy_bits(agreed[chunk], args.world) == 0x7f800000u);
-      } else {
-        std::uint32_t const tensor  = args.table[chunk].tensor;
-        tensor_record const& record = args.records[tensor];
-        float const measured =
-          has_agreed(args) ? to_float(agreed[per_tensor<Codec> ? tensor : chunk]) : 0.0f;
-        args.steps[chunk] = step_on_level(args.codec,
-                                          find_place(args, chunk).level,
-                                          args.world,
-                                          measured,
-                                          ratio_of(args, tensor, record),
-                                          record.chunks);
-        poisoned          = poisoned || is_poisoned(args.steps[chunk]);
-      }
-    }
-    if (poisoned) { raise_flag(args); }
+    for (std::uint64_t chunk = i * stretch; chunk < end; ++chunk) { derive_step(args, chunk); }
   });
 }
 
@@ -65,43 +44,31 @@ template <class Codec, class Element>
 void finish_step(int threads, exchange_args<Codec, Element> const& args)
 {
   if constexpr (has_steps<Codec>) {
-    using scalar               = typename Codec::norm_scalar;
-    scalar const* const agreed = static_cast<scalar const*>(args.agreed);
+    auto const* const agreed = static_cast<typename Codec::norm_scalar const*>(args.agreed);
     parallel_for(threads, args.chunks > 0 ? args.tensors : 0, [&](std::uint64_t tensor) {
-      tensor_record& record = args.records[tensor];
+      tensor_record const& record = args.records[tensor];
+      std::uint64_t saturated     = 0;
+      double of_sum = 0, norms = 0;
       if constexpr (saturates<Codec>) {
-        std::uint64_t saturated = 0;
         for (std::uint64_t i = 0; i < record.chunks; ++i) {
           saturated += args.steps[record.first_chunk + i].saturated;
         }
-        record.saturated = saturated;
       }
       if constexpr (tracks<Codec>) {
-        double of_sum = tensor_sum(record, [&](double so_far, std::uint64_t chunk) {
+        of_sum = tensor_sum(record, [&](double so_far, std::uint64_t chunk) {
           return add_energy(so_far, args.steps[chunk]);
         });
-        if constexpr (saturates<Codec>) {
-          double const saturated = static_cast<double>(record.saturated);
-          if (is_saturated<Codec>(saturated, record.chunks)) { of_sum = 4 * of_sum; }
-        }
-        double energy = 0;
         if constexpr (norms_travel<Codec>) {
-          energy = tensor_sum(record,
-                              [&](double so_far, std::uint64_t chunk) {
-                                if (stays_behind<Codec>(args.steps[chunk])) { return so_far; }
-                                return so_far + static_cast<double>(to_float(agreed[chunk]));
-                              }) /
-                   args.world;
-        } else {
-          energy =
-            static_cast<double>(to_float(agreed[(per_tensor<Codec> ? 0 : args.chunks) + tensor]));
+          norms = tensor_sum(record, [&](double so_far, std::uint64_t chunk) {
+            if (stays_behind<Codec>(args.steps[chunk])) { return so_far; }
+            return so_far + static_cast<double>(to_float(agreed[chunk]));
+          });
         }
-        record.ratio = next_ratio(args, tensor, of_sum, energy);
       }
+      finish_tensor(args, tensor, of_sum, static_cast<double>(saturated), norms);
     });
   }
-  args.header->step     = args.header->step + 1;
-  args.header->sign_key = sign_key(args.header->step, args.header->seed);
+  end_step(args);
 }
 
 }  // namespace tersum::inline v0::detail
