@@ -168,7 +168,7 @@ struct one_exchange {
 
 }  // namespace
 
-char const* name_of(form how)
+char const* name_of(way how)
 {
   constexpr char const* names[]{"in the wire",
                                 "direct",
@@ -183,7 +183,7 @@ char const* name_of(form how)
   return names[static_cast<int>(how)];
 }
 
-trial exchange(form how,
+trial exchange(way how,
                any_transport const& first,
                any_transport const& second,
                bool odd,
@@ -192,22 +192,22 @@ trial exchange(form how,
   auto const& in_one_shot = presets::rotated_sat4;
   one_exchange whole{in_one_shot, first, odd};
   switch (how) {
-    case form::in_wire: return whole.all_reduce<schedule::in_wire>(before_payload);
-    case form::direct: return whole.all_reduce<schedule::direct>(before_payload);
-    case form::ring: return whole.all_reduce<schedule::ring>(before_payload);
-    case form::two_shots:
+    case way::in_wire: return whole.all_reduce<schedule::in_wire>(before_payload);
+    case way::direct: return whole.all_reduce<schedule::direct>(before_payload);
+    case way::ring: return whole.all_reduce<schedule::ring>(before_payload);
+    case way::two_shots:
       return one_exchange{presets::two_shot_4, first, odd}.all_reduce<schedule::direct>(
         before_payload);
-    case form::gathered:
+    case way::gathered:
       return one_exchange{presets::gathered_4, first, odd}.all_reduce<schedule::direct>(
         before_payload);
-    case form::shards:
+    case way::shards:
       return one_exchange{presets::sharded_4, first, odd}.reduce_scatter(before_payload);
-    case form::values:
+    case way::values:
       return one_exchange{presets::values_4, first, odd}.gather_values(before_payload);
-    case form::in_parts: return whole.in_parts(before_payload);
-    case form::agreement: before_payload(); return {.outcome = agree(how, first, second, odd)};
-    case form::in_pieces: break;
+    case way::in_parts: return whole.in_parts(before_payload);
+    case way::agreement: before_payload(); return {.outcome = agree(how, first, second, odd)};
+    case way::in_pieces: break;
   }
   trial of[2];
   one_exchange other{in_one_shot, second, odd};
@@ -220,20 +220,20 @@ trial exchange(form how,
           .means   = of[0].means && of[1].means};
 }
 
-status agree(form how, any_transport const& first, any_transport const& second, bool odd)
+status agree(way how, any_transport const& first, any_transport const& second, bool odd)
 {
   auto const ask = [odd](auto const& codec, any_transport const& over) {
     return agree_on(over, plan_of(codec, over, odd), 42);
   };
   switch (how) {
-    case form::two_shots: return ask(presets::two_shot_4, first);
-    case form::gathered: return ask(presets::gathered_4, first);
-    case form::shards: return ask(presets::sharded_4, first);
-    case form::values: return ask(presets::values_4, first);
+    case way::two_shots: return ask(presets::two_shot_4, first);
+    case way::gathered: return ask(presets::gathered_4, first);
+    case way::shards: return ask(presets::sharded_4, first);
+    case way::values: return ask(presets::values_4, first);
     default: break;
   }
   status const one = ask(presets::rotated_sat4, first);
-  if (how != form::in_pieces) { return one; }
+  if (how != way::in_pieces) { return one; }
   status const two = ask(presets::rotated_sat4, second);
   return one.ok() ? two : one;
 }

@@ -12,7 +12,7 @@
 namespace tersum::tests {
 
 //! How ranks exchange a gradient, or find out whether they can.
-enum class form {
+enum class way {
   in_wire,    //!< all_reduce_mean, reduced by the transport's own all-reduce
   direct,     //!< all_reduce_mean, all-to-all and all-gather of the transport
   ring,       //!< all_reduce_mean, from neighbour to neighbour
@@ -24,17 +24,17 @@ enum class form {
   in_pieces,  //!< all_reduce_mean of two halves of the gradient by two threads, each with a transport of its own
   agreement  //!< agree_on
 };
-inline constexpr form all_forms[]{form::in_wire,
-                                  form::direct,
-                                  form::ring,
-                                  form::two_shots,
-                                  form::gathered,
-                                  form::shards,
-                                  form::values,
-                                  form::in_parts,
-                                  form::in_pieces,
-                                  form::agreement};
-[[nodiscard]] char const* name_of(form how);
+inline constexpr way all_forms[]{way::in_wire,
+                                 way::direct,
+                                 way::ring,
+                                 way::two_shots,
+                                 way::gathered,
+                                 way::shards,
+                                 way::values,
+                                 way::in_parts,
+                                 way::in_pieces,
+                                 way::agreement};
+[[nodiscard]] char const* name_of(way how);
 
 //! What an exchange left behind on this rank.
 struct trial {
@@ -45,18 +45,18 @@ struct trial {
 };
 
 //! @brief One exchange. All memory is kept for ever, since a transport may use it after a call that did not end.
-//! @param how             The form.
+//! @param how             The way.
 //! @param first, second   Transports; the second is used in pieces only.
 //! @param odd             Whether this rank has another plan than the other ranks.
 //! @param before_payload  Called once, before the first message that carries codes, or before agree_on.
-[[nodiscard]] trial exchange(form how,
+[[nodiscard]] trial exchange(way how,
                              any_transport const& first,
                              any_transport const& second,
                              bool odd,
                              std::function<void()> const& before_payload);
 
-//! agree_on for the plan of a form, over both transports.
-[[nodiscard]] status agree(form how,
+//! agree_on for the plan of a way, over both transports.
+[[nodiscard]] status agree(way how,
                            any_transport const& first,
                            any_transport const& second,
                            bool odd);

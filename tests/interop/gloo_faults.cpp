@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Three processes over Gloo, the last of which is late, stopped, killed, or has another plan, in each form of exchange.
+//! Three processes over Gloo, the last of which is late, stopped, killed, or has another plan, in each way of exchange.
 //! What must hold: nobody hangs or dies with it, all are told, and no gradient is lost. No verdict depends on a time, but
 //! that each process has two minutes.
 //!
@@ -34,7 +34,7 @@
 namespace {
 
 using namespace tersum;
-using tests::form;
+using tests::way;
 using namespace std::chrono_literals;
 
 constexpr int ranks = 3, last = ranks - 1;
@@ -59,7 +59,7 @@ std::shared_ptr<gloo::Context> connect(std::string const& name, int rank)
 }
 
 // What one rank does; how many of its expectations failed.
-int run(std::string_view fault, form how, int rank)
+int run(std::string_view fault, way how, int rank)
 {
   alarm(120);
   int failures      = 0;
@@ -74,7 +74,7 @@ int run(std::string_view fault, form how, int rank)
                 got.message.data());
   };
   bool const asks_only =
-    fault == "unlike" && how == form::agreement;  // which is answered, as a refusal
+    fault == "unlike" && how == way::agreement;  // which is answered, as a refusal
   bool const fails = fault != "late" && fault != "refused" && !asks_only;
   auto const name  = std::string(fault) + std::to_string(static_cast<int>(how));
   gloo_transport const one(connect(name + "-one", rank), fails ? 400ms : 60s);
@@ -123,8 +123,8 @@ int run(std::string_view fault, form how, int rank)
   return failures;
 }
 
-// One fault in one form, in three processes.
-int in_processes(std::string_view fault, form how)
+// One fault in one way, in three processes.
+int in_processes(std::string_view fault, way how)
 {
   shared->connected = 0;
   shared->ended     = 0;
@@ -181,7 +181,7 @@ int main(int argc, char** argv)
   store_folder = pattern;
   int bad      = 0;
   for (int k = 1; k < argc; ++k) {
-    for (form const how : tests::all_forms) { bad += in_processes(argv[k], how); }
+    for (way const how : tests::all_forms) { bad += in_processes(argv[k], how); }
   }
   std::filesystem::remove_all(store_folder);
   if (bad == 0) { std::printf("%d ranks, each form: ok\n", ranks); }

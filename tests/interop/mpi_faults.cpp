@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Three ranks over MPI, the last of which is late, stopped, killed, or has another plan, in each form of exchange. What
+//! Three ranks over MPI, the last of which is late, stopped, killed, or has another plan, in each way of exchange. What
 //! must hold: nobody hangs or dies with it, all who miss it are told, and no gradient is lost. No verdict depends on a time,
 //! but that each rank has two minutes. Start it with mpirun --enable-recovery.
 //!
@@ -25,10 +25,10 @@
 namespace {
 
 using namespace tersum;
-using tests::form;
+using tests::way;
 using namespace std::chrono_literals;
 
-// Two transports for each form, made while all ranks live, and never destroyed: MPI may hold their memory.
+// Two transports for each way, made while all ranks live, and never destroyed: MPI may hold their memory.
 struct transports {
   explicit transports(std::chrono::milliseconds timeout)
     : one(MPI_COMM_WORLD, timeout), two(MPI_COMM_WORLD, timeout)
@@ -39,11 +39,11 @@ struct transports {
 
 bool with_threads = false;
 
-std::vector<form> forms()
+std::vector<way> forms()
 {
-  std::vector<form> all;
-  for (form const how : tests::all_forms) {
-    if (how != form::in_pieces || with_threads) { all.push_back(how); }
+  std::vector<way> all;
+  for (way const how : tests::all_forms) {
+    if (how != way::in_pieces || with_threads) { all.push_back(how); }
   }
   return all;
 }
@@ -74,7 +74,7 @@ class rank_of_three {
  private:
   [[nodiscard]] bool is_last() const { return me_ == ranks_ - 1; }
 
-  void expect(bool ok, form how, char const* what, status const& got)
+  void expect(bool ok, way how, char const* what, status const& got)
   {
     if (ok) { return; }
     ++failures_;
@@ -97,7 +97,7 @@ class rank_of_three {
     }
   }
 
-  void attempt(form how, transports const& over)
+  void attempt(way how, transports const& over)
   {
     auto const first = tests::forget_type(over.one), second = tests::forget_type(over.two);
     bool const odd = is_last() && fault_ == "refused";
