@@ -123,8 +123,8 @@ template <class Codec, class Element, class Reduce>
   return collective.exchange(plan, args);
 }
 
-//! @brief What the stages of one rank work with: arguments with the array that an exchange reads, and with the one that it
-//! writes. Of a gradient that becomes the mean it is the same array; shards and values have two.
+//! @brief What the stages of one rank work with. `all_reduce_mean` reads and writes the gradient, so that both arguments have
+//! the same array; `reduce_scatter_mean` reads a gradient and writes a shard, `all_gather_values` reads a shard and writes values.
 template <class Codec, class In, class Out>
 struct exchange_arrays {
   exchange_args<Codec, In> in;
@@ -143,7 +143,7 @@ struct exchange_arrays {
   }
 };
 
-//! The same of the arrays that it reads and writes.
+//! The arguments of one rank with the array that its exchange reads, and with the one that it writes.
 template <class Codec, class In, class Out>
 [[nodiscard]] exchange_arrays<Codec, In, Out> make_arrays(plan<Codec> const& plan,
                                                           std::span<In> in,
