@@ -30,7 +30,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
 budget=520
-twelve=(rotated_sat4 rotated_sat4_tc rotated_sat4_ef allocated_sat_4 topkc_b2 topk_b2 two_shot_4 allocated_4 metric_2
+twelve=(rotated_sat4 rotated_sat4_ef allocated_sat_4 topkc_b2 topk_b2 two_shot_4 allocated_4 metric_2
   thc_lookup4 thc_wide4 powersgd_r4)
 read -ra presets <<<"${PRESETS:-${twelve[*]} fp16}"
 # A test of each kind for compute-sanitizer: lanes that saturate, two shots, chosen chunks, graphs, calls on arrays, factors.
@@ -401,14 +401,13 @@ measure() {
 
 # Every kernel of one exchange of a preset, as the benchmark marks it for the profiler. The clocks are left as they are.
 profile() {
-  local preset=$1 element=float program=$programs/tersum.bench.cuda.cuda report=$profiles/$1 text=$details/ncu.$1.txt code
-  [ "$preset" != rotated_sat4_tc ] || element=bfloat16
+  local preset=$1 program=$programs/tersum.bench.cuda.cuda report=$profiles/$1 text=$details/ncu.$1.txt code
   TERSUM_PROFILE=1 timeout -k 5 "$(seconds 40)" ncu --clock-control none --profile-from-start off --force-overwrite \
     --section SpeedOfLight --section MemoryWorkloadAnalysis --section MemoryWorkloadAnalysis_Tables \
     --section ComputeWorkloadAnalysis --section SchedulerStats --section WarpStateStats --section SourceCounters \
     --section LaunchStats --section Occupancy \
     --metrics gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum --export "$report" \
-    "$program" "--benchmark_filter=^pair/$preset/$element/cuda/n:$largest/" --benchmark_min_time=0 >"$text" 2>&1
+    "$program" "--benchmark_filter=^pair/$preset/float/cuda/n:$largest/" --benchmark_min_time=0 >"$text" 2>&1
   code=$?
   if grep -q ERR_NVGPUCTRPERM "$text"; then
     note "skipped: ncu may not read the counters here"

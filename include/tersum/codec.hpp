@@ -105,7 +105,7 @@ requires(Metric::scaled&& Size >= 128 &&
 //! It is a value: parameters of its policies that are known at run time are data members, such as `coder.range.clip`. What does
 //! not go together does not compile, with a sentence that names who asks for what.
 //! @tparam Chunker    `fixed_chunks<C>`, `top_chunks<C>`, `allocated_chunks<C, Widths...>` or `random_chunks<C>`.
-//! @tparam Rotator    `partial_hadamard<C>`, `tensor_core_hadamard<C>` or `no_rotation`.
+//! @tparam Rotator    `partial_hadamard<C>` or `no_rotation`.
 //! @tparam Coder      `summed_codes<Range, Quantizer, Reducer>`, `scaled_codes<Quantizer>` or `cast<T>`.
 //! @tparam Form       `in_wire`, `two_shot`, `gather`, `shard` or `publish`.
 //! @tparam Feedback   `no_feedback`, `error_feedback` or another one of feedback/.

@@ -110,7 +110,6 @@ template <class T, int Size = detail::probed_size<T>> concept has_backward = req
   r.backward(g, x, x, key); };                                //!< backward(the same): undoes it, times `square_gain`.
 template <class T> concept has_square_gain   = requires { typename std::integral_constant<int, T::square_gain>; }; //!< Optional: by how much `forward` multiplies squared norms; 1 without it.
 template <class T, int Size> concept has_packed_rotation = requires { typename T::template packed<Size>; };  //!< Optional: `packed<Size>`, the `block_hadamard` that makes the same bits in registers; CPU vectors then do, too.
-template <class T> concept has_tensor_cores  = requires { requires T::tensor_cores; };                      //!< Optional, true: GPUs may rotate 16-bit values on tensor cores: see `tensor_core_hadamard`.
 template <class T> concept has_lane_bits     = requires { typename std::integral_constant<int, T::lane_bits>; };   //!< Bits on the wire of a code, and of a sum of codes: 2, 4, 8, 16 or 32.
 template <class T> concept has_biased        = requires { typename std::bool_constant<T::biased>; };     //!< Whether a lane holds code + max_level instead of two's complement.
 template <class T> concept has_saturating    = requires { typename std::bool_constant<T::saturating>; }; //!< Whether a sum beyond its lane stays at the limit; the decoder counts those lanes.

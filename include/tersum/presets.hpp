@@ -24,7 +24,6 @@
 #include <tersum/range/rms_range.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
-#include <tersum/rotate/tensor_core_hadamard.hpp>
 #include <tersum/types.hpp>
 
 namespace tersum::inline v0::presets {
@@ -42,21 +41,13 @@ inline constexpr codec<fixed_chunks<1024>, no_rotation, cast<bfloat16>, in_wire>
 //! Rounding is stratified and stochastic, unbiased except where the sum saturates. With feedback (`_ef`) it is to
 //! nearest, which has less error and a bias that feedback removes.
 //! @{
-template <quantizer Quantizer, feedback Feedback = no_feedback, rotator Rotator = partial_hadamard<1024>>
-using tracked_saturating = codec<fixed_chunks<1024>, Rotator, summed_codes<rms_range<tracked_correlation>, Quantizer, saturating_sum<Quantizer::bits>>, in_wire, Feedback>;
+template <quantizer Quantizer, feedback Feedback = no_feedback>
+using tracked_saturating = codec<fixed_chunks<1024>, partial_hadamard<1024>, summed_codes<rms_range<tracked_correlation>, Quantizer, saturating_sum<Quantizer::bits>>, in_wire, Feedback>;
 inline constexpr tracked_saturating<stochastic_quantizer<2>> rotated_sat2{.coder = {.range = {.clip = 1.1f}}};
 inline constexpr tracked_saturating<stochastic_quantizer<4>> rotated_sat4{.coder = {.range = {.clip = 1.9f}}};
 inline constexpr tracked_saturating<stochastic_quantizer<8>> rotated_sat8{.coder = {.range = {.clip = 3.6f}}};
 inline constexpr tracked_saturating<nearest_quantizer<2>, error_feedback> rotated_sat2_ef{.coder = {.range = {.clip = 1.1f}}};
 inline constexpr tracked_saturating<nearest_quantizer<4>, error_feedback> rotated_sat4_ef{.coder = {.range = {.clip = 1.9f}}};
-//! @}
-
-//! @name The same for half and bfloat16, rotated on the tensor cores of a GPU
-//! Encoding takes three fifths of the instructions; see `tensor_core_hadamard` for what it gives up. Some ranks may use these and others the above.
-//! @{
-template <int Bits>
-using tensor_core_saturating = tracked_saturating<stochastic_quantizer<Bits>, no_feedback, tensor_core_hadamard<1024>>;
-inline constexpr tensor_core_saturating<4> rotated_sat4_tc{.coder = {.range = {.clip = 1.9f}}};
 //! @}
 
 //! @name TopKC: the chunks with the largest summed norms, in half; bits per coordinate in the name

@@ -42,7 +42,6 @@
 #include <tersum/reduce/widening_sum.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
-#include <tersum/rotate/tensor_core_hadamard.hpp>
 #include <tersum/status.hpp>
 #include <tersum/types.hpp>
 #include <tersum/version.hpp>

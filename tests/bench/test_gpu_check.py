@@ -379,7 +379,7 @@ class Check(unittest.TestCase):
         for name in ("norms_kernel<false>", "derive_and_encode_kernel", "decode_kernel<false>", "finish_kernel"):
             self.assertEqual(kernels.get(name), "2", name)
         self.assertIn("reduce_vectors_kernel<saturating_add<4>>", kernels)
-        for preset in ("rotated_sat4_tc", "rotated_sat4_ef", "allocated_sat_4", "topkc_b2", "two_shot_4", "metric_2"):
+        for preset in ("rotated_sat4_ef", "allocated_sat_4", "topkc_b2", "two_shot_4", "metric_2"):
             self.assertIn(f"\n| {preset} | `", page)
         for words in ("| kernel: half sectors |", "| rotated_sat4 | float | ", "| preset | gradient | 2^12 | 2^15 |"):
             self.assertIn(words, page)

@@ -207,7 +207,6 @@ TEST_CASE("[fingerprint] every compiler finds the same ones, while it compiles a
   CHECK(compiled == 0xf33599c9c697ab02u);
   CHECK(presets::topkc_b2_ef.plan(gradient, ranks).state_fingerprint() == 0x285f39e23f747102u);
   CHECK(fingerprint(presets::rotated_sat4.plan(gradient, ranks), 1) == 0x6bf1c204ea8ae6b1u);
-  CHECK(fingerprint(presets::rotated_sat4_tc.plan(gradient, ranks), 1) == 0x6bf1c204ea8ae6b1u);
 }
 
 TEST_CASE(

@@ -100,7 +100,6 @@ void for_each_preset(Check const& check)
   check("rotated_sat8", presets::rotated_sat8);
   check("rotated_sat2_ef", presets::rotated_sat2_ef);
   check("rotated_sat4_ef", presets::rotated_sat4_ef);
-  check("rotated_sat4_tc", presets::rotated_sat4_tc);
   check("topkc_b05", presets::topkc_b05);
   check("topkc_b2_ef", presets::topkc_b2_ef);
   check("randomkc_b2", presets::randomkc_b2);
@@ -201,7 +200,7 @@ static_assert(are_consistent(fp32, fp16, bf16));
 static_assert(are_consistent(thc_wide4, thc_wide4_partial, thc_wide4_unrotated, thc_lookup4,
                              thc_sat2, thc_sat4, thc_sat8));
 static_assert(are_consistent(rotated_sat2, rotated_sat4, rotated_sat8, rotated_sat2_ef,
-                             rotated_sat4_ef, rotated_sat4_tc));
+                             rotated_sat4_ef));
 static_assert(are_consistent(topkc_b05, topkc_b2, topkc_b8, topkc_b05_ef, topkc_b2_ef, randomkc_b2,
                              topkc_sat4));
 static_assert(are_consistent(topk_b05, topk_b2, topk_b8, topk_b2_ef));

@@ -15,7 +15,6 @@
 #include <tersum/range/absmax_range.hpp>
 #include <tersum/range/headroom.hpp>
 #include <tersum/reduce/widening_sum.hpp>
-#include <tersum/rotate/tensor_core_hadamard.hpp>
 #include <tersum/tersum.hpp>
 
 #include <algorithm>
@@ -184,7 +183,7 @@ TEST_CASE("[summed shards] a shard has the bits of an all-reduce of tensors that
   equals_all_reduce(unrotated{}, 1000, uneven);
   using in_metric =
     codec<fixed_chunks<256>,
-          tensor_core_hadamard<256>,
+          partial_hadamard<256>,
           summed_codes<rms_range<tracked_correlation>, stochastic_quantizer<8>, saturating_sum<8>>,
           shard,
           error_feedback,

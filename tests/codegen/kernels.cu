@@ -72,13 +72,6 @@ using sat4_of =
         summed_codes<rms_range<tracked_correlation>, stochastic_quantizer<4>, saturating_sum<4>>,
         in_wire>;
 
-template <int Size>
-using sat4_tc_of =
-  codec<fixed_chunks<Size>,
-        tensor_core_hadamard<Size>,
-        summed_codes<rms_range<tracked_correlation>, stochastic_quantizer<4>, saturating_sum<4>>,
-        in_wire>;
-
 }  // namespace
 
 void compile_all()
@@ -87,11 +80,8 @@ void compile_all()
   compile_chunk_kernels<codec_of<presets::rotated_sat4>, float>();
   compile_chunk_kernels<codec_of<presets::rotated_sat4>, tersum::half>();
   compile_chunk_kernels<codec_of<presets::rotated_sat4>, bfloat16>();
-  compile_chunk_kernels<codec_of<presets::rotated_sat4_tc>, tersum::half>();
-  compile_chunk_kernels<codec_of<presets::rotated_sat4_tc>, bfloat16>();
   compile_chunk_kernels<codec_of<presets::rotated_sat8>, float>();
   compile_small_kernels<codec_of<presets::rotated_sat4>, float>();
-  compile_small_kernels<codec_of<presets::rotated_sat4_tc>, bfloat16>();
   compile_chunk_kernels<codec_of<presets::rotated_sat4_ef>, float>();
   compile_chunk_kernels<codec_of<presets::thc_sat4>, float>();
   compile_chunk_kernels<codec_of<presets::thc_wide4_partial>, float>();
@@ -99,8 +89,6 @@ void compile_all()
   compile_chunk_kernels<sat4_of<128>, float>();
   compile_chunk_kernels<sat4_of<8192>, float>();
   compile_chunk_kernels<sat4_of<32768>, float>();
-  compile_chunk_kernels<sat4_tc_of<256>, tersum::half>();
-  compile_chunk_kernels<sat4_tc_of<512>, bfloat16>();
   compile_reduce_kernels<2>();
   compile_reduce_kernels<4>();
   compile_reduce_kernels<8>();

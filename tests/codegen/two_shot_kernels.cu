@@ -36,11 +36,6 @@ void compile_two_shot()
   compile_rounds<codec_of<presets::two_shot_4>, float>();
   compile_rounds<codec_of<presets::two_shot_4>, bfloat16>();
   compile_rounds<codec_of<presets::two_shot_4>, float, true>();
-  compile(
-    &detail::chunk_kernel<
-      detail::encode_parts_kernel<false>,
-      codec<fixed_chunks<1024>, tensor_core_hadamard<1024>, scaled_codes<lloyd_max<4>>, two_shot>,
-      bfloat16>);
   compile_feedback<codec_of<presets::two_shot_4_ef>, float>();
   compile_feedback<codec_of<presets::two_shot_4_ef>, float, true>();
   compile_rounds<codec_of<presets::two_shot_4_ef>, tersum::half>();

@@ -21,8 +21,6 @@ int const chunk = fixed_chunks<1000>::chunk_size;
 int const block = block_chunk<1000>::threads;
 // expected: tersum: partial_hadamard<Size> needs a power of two from 128 to 32768
 int const rotation = partial_hadamard<64>::rotation_size;
-// expected: tersum: tensor_core_hadamard<Size> needs a power of two from 128 to 32768
-int const on_tensor_cores = tensor_core_hadamard<64>::rotation_size;
 // expected: tersum: low_rank<Rank> needs 1 <= Rank <= 64
 low_rank<65> const wide{};
 // expected: tersum: philox4x32<Rounds> needs 1 <= Rounds <= 16

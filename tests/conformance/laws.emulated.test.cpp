@@ -35,7 +35,6 @@ TEST_CASE_TEMPLATE("[conformance] rotators of 256 coordinates",
                    Rotator,
                    no_rotation,
                    partial_hadamard<256>,
-                   tensor_core_hadamard<256>,
                    signed_permutation)
 {
   check_rotator_laws<256, Rotator>();

@@ -67,7 +67,6 @@ std::vector<preset_state> all_states()
   TERSUM_ADD(rotated_sat8)
   TERSUM_ADD(rotated_sat2_ef)
   TERSUM_ADD(rotated_sat4_ef)
-  TERSUM_ADD(rotated_sat4_tc)
   TERSUM_ADD(topkc_b05)
   TERSUM_ADD(topkc_b2)
   TERSUM_ADD(topkc_b8)
@@ -130,7 +129,7 @@ std::vector<preset_state> all_states()
 // The presets that accept each other's states, because these hold the same.
 constexpr std::string_view alike[]{
   "allocated_2 allocated_4 blocks_4 blocks_8 mxfp4 mxfp8 ",
-  "fp32 fp16 bf16 rotated_sat2 rotated_sat4 rotated_sat8 rotated_sat4_tc gathered_2 gathered_4 "
+  "fp32 fp16 bf16 rotated_sat2 rotated_sat4 rotated_sat8 gathered_2 gathered_4 "
   "thc_wide4_partial thc_wide4_unrotated thc_lookup4 thc_lookup4_wide thc_sat2 thc_sat4 thc_sat8 terngrad sign_majority ",
   "metric_2 metric_3 ",
   "qsgd_4 natural_4 ",

@@ -13,7 +13,6 @@
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/rotate/no_rotation.hpp>
-#include <tersum/rotate/tensor_core_hadamard.hpp>
 #include <tersum/tersum.hpp>
 #include <tersum_baselines/group_absmax.hpp>
 
@@ -89,12 +88,11 @@ TEST_CASE("[kernels] summed shards")
             summed_codes<rms_range<no_headroom>, stochastic_quantizer<4>, widening_sum<4, 8>>,
             shard>{});
   }
-  // Float is rotated alike for tensor cores.
-  SUBCASE("256, in a metric, rotated for tensor cores")
+  SUBCASE("256, in a metric")
   {
     compare_shards<float, float>(
       codec<fixed_chunks<256>,
-            tensor_core_hadamard<256>,
+            partial_hadamard<256>,
             summed_codes<rms_range<no_headroom>, stochastic_quantizer<4>, widening_sum<4, 8>>,
             shard,
             no_feedback,

@@ -109,7 +109,6 @@ TEST_CASE("[tuning] a small exchange has four launches")
 {
   layout const vector{.coordinates = 8192};  // norms, codes with their steps, means, finish
   CHECK(launches_of(presets::rotated_sat4, vector) == 4);
-  CHECK(launches_of(presets::rotated_sat4_tc, vector) == 4);
   CHECK(launches_of<other_tuning>(presets::rotated_sat4, vector) == 5);
   CHECK(launches_of(presets::rotated_sat4_ef, vector) == 5);  // residuals wait for all steps
 }

@@ -20,7 +20,6 @@ TEST_CASE("[golden] kernel bodies give the bytes that the CPU gave: sums")
   TERSUM_HOLD(rotated_sat8);
   TERSUM_HOLD(rotated_sat2_ef);
   TERSUM_HOLD(rotated_sat4_ef);
-  TERSUM_HOLD(rotated_sat4_tc);
   TERSUM_HOLD(topkc_b05);
   TERSUM_HOLD(topkc_b2);
   TERSUM_HOLD(topkc_b8);

@@ -22,6 +22,5 @@ TEST_CASE("[golden] exchanges of casts and rotated saturating codes are what the
   TERSUM_DESCRIBE(golden, rotated_sat8);
   TERSUM_DESCRIBE(golden, rotated_sat2_ef);
   TERSUM_DESCRIBE_FULLY(golden, rotated_sat4_ef);
-  TERSUM_DESCRIBE(golden, rotated_sat4_tc);
   golden.check();
 }

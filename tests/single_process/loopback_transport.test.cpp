@@ -284,6 +284,5 @@ TEST_CASE("[interop] fingerprints tell plans apart by all that the ranks must sh
 
   // The rank does not count, and neither do names and the form of a rotation.
   add(presets::rotated_sat4, vector, {.size = 4, .rank = 3});
-  add(presets::rotated_sat4_tc, vector, four);
   CHECK(static_cast<int>(seen.size()) == plans - 2);
 }

@@ -26,7 +26,6 @@
 #include <tersum/reduce/widening_sum.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
-#include <tersum/rotate/tensor_core_hadamard.hpp>
 #include <tersum/status.hpp>
 #include <tersum/types.hpp>
 #include <tersum/wire.hpp>
@@ -52,8 +51,7 @@ constexpr bool are_plain_values = ((std::is_trivially_copyable_v<Types> &&
                                     std::is_nothrow_default_constructible_v<Types>)&&...);
 
 static_assert(are_empty<fixed_chunks<128>, fixed_chunks<32768>>);
-static_assert(
-  are_empty<no_rotation, partial_hadamard<1024>, tensor_core_hadamard<1024>, full_hadamard>);
+static_assert(are_empty<no_rotation, partial_hadamard<1024>, full_hadamard>);
 static_assert(are_empty<no_headroom>);
 static_assert(are_empty<independent, stratified, no_dither>);
 static_assert(are_empty<stochastic_quantizer<4>, nearest_quantizer<4>, cast<half>, lloyd_max<4>>);

@@ -74,7 +74,7 @@ template <class T> concept has_add_clamp    = requires(std::int32_t v) { { T::ad
 template <class T> concept has_population   = requires(std::uint32_t v) { { T::population(v) } -> std::same_as<std::uint32_t>; };         //!< Bits that are 1.
 template <class T> concept has_dot_bytes    = requires(std::uint32_t v) { { T::dot_bytes(v, v, v) } -> std::same_as<std::uint32_t>; };    //!< The third + the products of bytes.
 template <class T> concept has_add_pair     = requires(std::uint32_t v) { { T::template add_pair<half>(v, v) } -> std::same_as<std::uint32_t>; { T::template add_pair<bfloat16>(v, v) } -> std::same_as<std::uint32_t>; }; //!< Two sums of 16 bits, each exact and rounded once; NaN is 0x7fff.
-template <class T> concept has_pair_limits  = requires(std::uint32_t v) { { T::min_pair(v, v) } -> std::same_as<std::uint32_t>; { T::max_pair(v, v) } -> std::same_as<std::uint32_t>; }; //!< The smaller or larger of two numbers of 16 bits, twice.
+template <class T> concept has_pair_limits  = requires(std::uint32_t v) { { T::min_pair(v, v) } -> std::same_as<std::uint32_t>; }; //!< The smaller of two numbers of 16 bits, twice.
 template <class T> concept has_minus_pair   = requires(float v) { { T::minus_pair(v, v) } -> std::same_as<std::uint32_t>; };              //!< Of each float 16 ones if it has a minus, else zeros; the first low.
 template <class T> concept has_product      = requires(std::uint32_t v) { { T::product::of(v, v) } -> std::same_as<std::uint64_t>; };     //!< For `philox4x32`.
 //! @}
@@ -106,12 +106,12 @@ template <class T> concept grid_context = block_context<T> && has_grid_barrier<T
 //! @name Atoms: products of tiles, which all threads of a warp make together
 //! @{
 template <class T> concept has_tile_product = requires(T const c, float (&sum)[4], std::uint32_t const (&a)[4], std::uint32_t b) {
-  c.template multiply_tiles<half>(sum, a, b, b); c.template multiply_tiles<bfloat16>(sum, a, b, b); };  //!< sum += a b, 16 x 16 by 16 x 8: PTX's `mma.m16n8k16`.
+  c.multiply_tiles(sum, a, b, b); };  //!< sum += a b, of halves, 16 x 16 by 16 x 8: PTX's `mma.m16n8k16`.
 template <class T> concept has_half_tile_product = requires(T const c, std::uint32_t (&product)[2], std::uint32_t const (&a)[4], std::uint32_t b) {
   c.multiply_tiles_to_half(product, a, b, b); };                                                        //!< The same of halves, rounded once to halves.
 //! @}
 
-//! A context for `tensor_core_hadamard` besides.
+//! A context for the decoding of codes on tensor cores besides.
 template <class T> concept tensor_core_context = block_context<T> && has_tile_product<T> && has_half_tile_product<T>;
 
 }  // namespace tersum::inline v0

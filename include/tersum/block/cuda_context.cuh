@@ -115,25 +115,17 @@ struct cuda_context : detail::cuda_floats, detail::cuda_grid, detail::cuda_rows 
     return number;
   }
 
-  //! c += a b on tensor cores, of tiles 16 x 16, 16 x 8 and 16 x 8 that the warp holds as PTX's `mma.m16n8k16` wants
-  //! them: two elements a word.
-  template <class Element>
+  //! c += a b on tensor cores, of tiles of halves, 16 x 16, and sums, 16 x 8, that the warp holds as PTX's
+  //! `mma.m16n8k16` wants them: two halves a word.
   __device__ __forceinline__ void multiply_tiles(float (&c)[4],
                                                  std::uint32_t const (&a)[4],
                                                  std::uint32_t b0,
                                                  std::uint32_t b1) const
   {
-    if constexpr (std::is_same_v<Element, half>) {
-      asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-                   "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                   : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-    } else {
-      asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-                   "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                   : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-    }
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+                 "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
   }
 
   //! d = a b on tensor cores, of tiles of halves laid out as for `multiply_tiles`, with sums in half. Lane l gets columns

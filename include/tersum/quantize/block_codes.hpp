@@ -67,7 +67,6 @@ struct block_codes {
                          mask(key),
                          number(mine),
                          scale,
-                         scale,
                          v,
                          packed);
   }

@@ -104,17 +104,16 @@ class host_context {
   }
   //! @}
 
-  //! @brief c += a b, where a is 16 x 16, b 16 x 8 and c 16 x 8: `mma.m16n8k16` with operands of 16 bits.
+  //! @brief c += a b, where a is 16 x 16, b 16 x 8 and c 16 x 8: `mma.m16n8k16` with operands of halves.
   //!
   //! The lanes hold the tiles as PTX's section on the fragments of that instruction says: two neighbours of a row of a,
   //! or of a column of b, in a word. Products are exact, their sum is double, and is rounded once.
-  template <class Element>
   void multiply_tiles(float (&c)[4],
                       std::uint32_t const (&a)[4],
                       std::uint32_t b0,
                       std::uint32_t b1) const
   {
-    add_tile_products<Element>(a, b0, b1, [&](unsigned i, auto const& product) {
+    add_tile_products(a, b0, b1, [&](unsigned i, auto const& product) {
       c[i] = static_cast<float>(product(static_cast<double>(c[i])));
     });
   }
@@ -126,7 +125,7 @@ class host_context {
                               std::uint32_t b1) const
   {
     d[0] = d[1] = 0;
-    add_tile_products<half>(a, b0, b1, [&](unsigned i, auto const& product) {
+    add_tile_products(a, b0, b1, [&](unsigned i, auto const& product) {
       std::uint32_t const bits = from_float<half>(static_cast<float>(product(0.0))).bits;
       d[i / 2] |= bits << 16 * (i % 2);
     });
@@ -151,10 +150,6 @@ class host_context {
   [[nodiscard]] static std::uint32_t min_pair(std::uint32_t a, std::uint32_t b)
   {
     return std::min(a >> 16, b >> 16) << 16 | std::min(a & 0xffffu, b & 0xffffu);
-  }
-  [[nodiscard]] static std::uint32_t max_pair(std::uint32_t a, std::uint32_t b)
-  {
-    return std::max(a >> 16, b >> 16) << 16 | std::max(a & 0xffffu, b & 0xffffu);
   }
 
   //! @brief One access of sizeof(T) bytes.
@@ -317,7 +312,7 @@ class host_context {
 
  private:
   //! Calls each(i, product) for the four elements of this lane's part of a b; product(start) adds theirs to `start`.
-  template <class Element, class Each>
+  template <class Each>
   void add_tile_products(std::uint32_t const (&a)[4],
                          std::uint32_t b0,
                          std::uint32_t b1,
@@ -327,7 +322,7 @@ class host_context {
       thread_, activity::multiply_tiles, tile_operands{a[0], a[1], a[2], a[3], b0, b1});
     auto const value_at = [&](unsigned lane, unsigned word, unsigned place) {
       std::uint32_t const bits = lanes[lane][word] >> 16 * place;
-      return static_cast<double>(to_float(Element::from_bits(static_cast<std::uint16_t>(bits))));
+      return static_cast<double>(to_float(half::from_bits(static_cast<std::uint16_t>(bits))));
     };
     unsigned const lane = thread_ % block::warp_threads;
     for (unsigned i = 0; i < 4; ++i) {

@@ -186,14 +186,10 @@ struct cuda_floats {
     return sum;
   }
 
-  //! The smaller and the larger of two unsigned numbers of 16 bits, twice.
+  //! The smaller of two unsigned numbers of 16 bits, twice.
   static __device__ __forceinline__ std::uint32_t min_pair(std::uint32_t a, std::uint32_t b)
   {
     return __vminu2(a, b);
-  }
-  static __device__ __forceinline__ std::uint32_t max_pair(std::uint32_t a, std::uint32_t b)
-  {
-    return __vmaxu2(a, b);
   }
 
   //! All ones in a half of a word if the first, in the low half, or the second float has a minus.

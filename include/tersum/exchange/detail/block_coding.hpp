@@ -26,43 +26,11 @@
 #include <tersum/quantize/detail/fragment_decode.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/sign_bits.hpp>
-#include <tersum/rotate/detail/fragment_hadamard.hpp>
 
 #include <cstdint>
 #include <type_traits>
 
 namespace tersum::inline v0::detail {
-
-//! @brief A chunk of 16-bit values, rotated to the wire arrangement by `tile_hadamard`; returns the scale of its values.
-//! @tparam Edge, Regular  As `find_chunk` has them.
-template <bool Edge, bool Regular, class Codec, class Element, class Context>
-[[nodiscard]] TERSUM_BODY float rotate_on_tiles(Context const& ctx,
-                                                exchange_args<Codec, Element> const& args,
-                                                own_chunk<Codec> const& mine,
-                                                float scale,
-                                                float* storage,
-                                                float (&v)[32])
-{
-  using tiles           = tile_hadamard<Codec::chunk_size, Element>;
-  unsigned const lane   = ctx.thread_rank() % 32;
-  int const exponent    = tiles::exponent(ctx, scale);
-  int between           = exponent;
-  own_chunk<Codec> read = mine;
-  if constexpr (!tiles::fills_warp) {
-    // A chunk that is not finite must not reach its neighbours in the warp, where products multiply it by zero.
-    read.active = mine.active && scale != 0.0f;
-    std::uint64_t const chunk =
-      mine.chunk - lane / own_chunk<Codec>::hadamard::threads + tiles::chunk_between(lane);
-    between =
-      tiles::exponent(ctx, chunk < args.chunks ? ctx.load(&args.steps[chunk].encode) : 0.0f);
-  }
-  std::uint32_t pairs[16];
-  load_as_edge<Edge, Regular>(
-    ctx, args, read, [&]<bool AtEdge>() { load_pairs<AtEdge>(ctx, args, read, pairs); });
-  apply_signs(ctx, args.header->sign_key, mine, pairs);
-  tiles::to_wire(ctx, pairs, between, reinterpret_cast<word4*>(storage), lane, v);
-  return tiles::remaining_scale(ctx, scale, exponent);
-}
 
 //! @brief Encodes the chunks from `first_chunk` on; block and thread say which.
 //!
@@ -88,14 +56,9 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
     (hadamard::in_warp ? ctx.thread_rank() / 32 * hadamard::storage_floats : 0);
 
   float v[32];
-  float scale       = mine.active ? ctx.load(&args.steps[mine.chunk].encode) : 0.0f;
-  float value_scale = scale;  // of what comes out of the rotation
-  if constexpr (encodes_on_tiles<Codec, Element>) {
-    value_scale = rotate_on_tiles<Edge, Regular>(ctx, args, mine, scale, storage, v);
-  } else {
-    load_signed<Edge, Regular>(ctx, args, mine, storage, v);
-    hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
-  }
+  float const scale = mine.active ? ctx.load(&args.steps[mine.chunk].encode) : 0.0f;
+  load_signed<Edge, Regular>(ctx, args, mine, storage, v);
+  hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
 
   dither_key const key       = key_of(args);
   std::uint64_t const number = mine.chunk * (Codec::chunk_size / 32) + mine.thread;
@@ -106,7 +69,6 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
                     key,
                     args.dither_mask,
                     number,
-                    value_scale,
                     scale,
                     v,
                     [&]<std::size_t Bits>(std::uint32_t const(&words)[Bits]) {
@@ -122,7 +84,7 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
                                     ? place.word / words_per_store<bits> + mine.thread * stores
                                     : number * stores;
       std::uint32_t words[extent(bits)];
-      encode_words(ctx, codec, key, args.dither_mask, number, value_scale, scale, v, words);
+      encode_words(ctx, codec, key, args.dither_mask, number, scale, v, words);
       if (mine.active) { store_words(ctx, words, args.payload, at); }
     });
   }

@@ -23,7 +23,6 @@
 #include <tersum/exchange/detail/part_map.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/quantize/dither.hpp>
-#include <tersum/rotate/detail/fragment_hadamard.hpp>
 #include <tersum/tuning.hpp>
 
 #include <cstdint>
@@ -55,31 +54,6 @@ TERSUM_BODY void clear_parts(Context const& ctx,
   }
 }
 
-//! @brief Whether a codec's ranks encode chunks of `Element` on tensor cores: where a warp has one chunk.
-template <class Codec, class Element>
-inline constexpr bool encodes_parts_on_tiles =
-  encodes_on_tiles<Codec, Element>&& Codec::chunk_size == 1024;
-
-//! @brief A chunk of 16-bit values, rotated to the wire arrangement by `tile_hadamard`.
-template <bool Edge, class Codec, class Element, class Context>
-TERSUM_BODY void rotate_part_on_tiles(Context const& ctx,
-                                      exchange_args<Codec, Element> const& args,
-                                      own_chunk<Codec> const& mine,
-                                      float* storage,
-                                      float (&v)[32])
-{
-  using tiles         = tile_hadamard<Codec::chunk_size, Element>;
-  unsigned const lane = ctx.thread_rank() % 32;
-  std::uint32_t pairs[16];
-  load_pairs<Edge>(ctx, args, mine, pairs);
-  int const exponent = tiles::exponent_below(ctx, pairs);
-  apply_signs(ctx, args.header->sign_key, mine, pairs);
-  tiles::to_wire(ctx, pairs, exponent, reinterpret_cast<word4*>(storage), lane, v);
-  float const back = Context::from_bits(static_cast<std::uint32_t>(127 - exponent) << 23);
-  TERSUM_UNROLL
-  for (int k = 0; k < 32; ++k) { v[k] = Context::multiply(v[k], back); }
-}
-
 //! @brief Encodes the gradient, for all parts, in one pass.
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void encode_parts(Context const& ctx,
@@ -91,13 +65,9 @@ TERSUM_BODY void encode_parts(Context const& ctx,
   own.mine.active = own.mine.active && own.place.level > 0;
   if (all_idle(ctx, own.mine)) { return; }
   float v[32];
-  if constexpr (encodes_parts_on_tiles<Codec, Element>) {
-    rotate_part_on_tiles<Edge>(ctx, args, own.mine, own.storage, v);
-  } else {
-    load_signed<Edge>(ctx, args, own.mine, own.storage, v);
-    if constexpr (own.rotates) {
-      decltype(own)::hadamard::to_wire(ctx, v, own.storage, own.mine.thread, own.mine.first);
-    }
+  load_signed<Edge>(ctx, args, own.mine, own.storage, v);
+  if constexpr (own.rotates) {
+    decltype(own)::hadamard::to_wire(ctx, v, own.storage, own.mine.thread, own.mine.first);
   }
   own.template encode<typename Codec::dither_type>(
     v, key_of(args), 1.0f, own.part_of(args.payload, own.place.part));

@@ -86,7 +86,6 @@ TERSUM_BODY void encode_on_level(Context const& ctx,
                                  std::uint32_t mask,
                                  std::uint64_t number,
                                  float scale,
-                                 float step,
                                  Values& v,
                                  Body const& body)
 {
@@ -107,7 +106,7 @@ TERSUM_BODY void encode_on_level(Context const& ctx,
     }
   }
   if (level == 0) { return; }
-  std::uint32_t const kept = kept_mask<Context>(step);
+  std::uint32_t const kept = kept_mask<Context>(scale);
   at_level(codec, level, [&](auto const& chosen) {
     using level_codec  = std::remove_cvref_t<decltype(chosen)>;
     constexpr int bits = level_codec::lanes::bits;
@@ -125,8 +124,7 @@ TERSUM_BODY void encode_on_level(Context const& ctx,
 //! @brief Rounds and packs; with feedback v becomes the codes.
 //! @param number  Of these coordinates, by 32, over the whole payload if all chunks travelled: numbers the draws, two of
 //!                them.
-//! @param scale   Of the values.
-//! @param step    `chunk_step::encode`: where it is 0, codes are 0, also of values that are not finite.
+//! @param scale   `chunk_step::encode`: where it is 0, codes are 0, also of values that are not finite.
 template <class Codec, class Context, class Values, std::size_t Bits>
 TERSUM_BODY void encode_words(Context const& ctx,
                               Codec const& codec,
@@ -134,12 +132,11 @@ TERSUM_BODY void encode_words(Context const& ctx,
                               std::uint32_t mask,
                               std::uint64_t number,
                               float scale,
-                              float step,
                               Values& v,
                               std::uint32_t (&words)[Bits])
 {
   constexpr int bits       = static_cast<int>(Bits);
-  std::uint32_t const kept = kept_mask<Context>(step);
+  std::uint32_t const kept = kept_mask<Context>(scale);
   TERSUM_UNROLL
   for (int half_of = 0; half_of < 2; ++half_of) {
     std::uint32_t fields[8];

@@ -14,7 +14,6 @@
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/philox.hpp>
 #include <tersum/rotate/detail/butterflies.hpp>
-#include <tersum/rotate/detail/fragment_hadamard.hpp>
 
 #include <cstdint>
 
@@ -196,7 +195,7 @@ TERSUM_BODY void round_sixteen(Context const& ctx,
           // constant that is added is even, so that ties still go to even numbers.
           constexpr int lowest = static_cast<int>(field::lowest);
           float shifted        = 0.0f;
-          if constexpr (adds_two<Context> && !wants_tiles<Codec>) {
+          if constexpr (adds_two<Context>) {
             if (j % 2 == 0) {
               two[0] = v[4 * quad + j];
               two[1] = v[4 * quad + j + 1];

@@ -140,7 +140,7 @@ struct tile_decode {
       TERSUM_UNROLL
       for (int e1 = 0; e1 < 2; ++e1) {
         float c[4] = {};
-        ctx.template multiply_tiles<half>(c, b, d[0][e1], d[1][e1]);
+        ctx.multiply_tiles(c, b, d[0][e1], d[1][e1]);
         TERSUM_UNROLL
         for (int q = 0; q < 4; ++q) { v[8 * r + q % 2 + 2 * e1 + q / 2 * 4] = c[q]; }
       }
