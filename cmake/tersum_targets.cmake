@@ -109,6 +109,9 @@ function(tersum_compile_test target level)
   if(TERSUM_TEST_FEW_CODECS)
     target_compile_definitions(${target} PRIVATE TERSUM_FEW_CODECS)
   endif()
+  if(TERSUM_TEST_FEW_ELEMENTS)
+    target_compile_definitions(${target} PRIVATE TERSUM_FEW_ELEMENTS)
+  endif()
 endfunction()
 
 # tersum_run_test(<name> <backend> <target> <argument>...): a test in the root of the project. Exit status 77 means skipped.

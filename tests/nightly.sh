@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What tests/run.sh leaves out because it takes long: compare_codecs and the shared library with every preset, and their tests; the
-# shared library with every preset on the simulated device; golden digests of all presets by clang, and of more flags; fuzzers with all
-# codecs.
+# shared library with every preset on the simulated device; golden digests of all presets in bfloat16, by clang, and with more flags;
+# the laws of codecs under the sanitizers; budgets of more architectures; trainings; fuzzers with all codecs.
 #
 #   bash tests/nightly.sh [SECONDS]     (of each fuzzer; default 60)
 #
@@ -42,13 +42,23 @@ check "programs with every preset" build_and_test programs cpu \
   '^tersum\.(test\.examples\.(compare_codecs|advise|shared_library|pytorch|time_to_accuracy)|example\.)' \
   'compare_codecs advise tersum_c tersum.test.examples.shared_library.cpu'
 check "examples/run.sh with every preset" bash examples/run.sh
-check "golden digests by clang" build_and_test golden cpu-clang '^tersum\.test\.(baselines\.)?golden' all \
-  '-DTERSUM_TEST_ONLY=^(baselines\.)?golden' -DTERSUM_TEST_FEW_CODECS=OFF -DTERSUM_FUZZERS=OFF -DTERSUM_TEST_MISTAKES=OFF
+golden='^(baselines\.)?golden|\.low_rank_codec'
+check "golden digests in all elements" build_and_test elements cpu '^tersum\.test\.(baselines\.)?golden\..*\.cpu$' all \
+  "-DTERSUM_TEST_ONLY=$golden" -DTERSUM_BUILD_BENCH=OFF -DTERSUM_BUILD_EXAMPLES=OFF -DTERSUM_TRANSPORTS=OFF -DTERSUM_TEST_MISTAKES=OFF
+check "golden digests by clang" build_and_test golden cpu-clang '^tersum\.test\.' all \
+  "-DTERSUM_TEST_ONLY=$golden" -DTERSUM_TEST_FEW_CODECS=OFF -DTERSUM_FUZZERS=OFF -DTERSUM_TEST_MISTAKES=OFF
+check "laws of codecs under the sanitizers" build_and_test sanitize sanitize '^tersum\.test\.' all \
+  '-DTERSUM_TEST_ONLY=^(codec|device|execute|feedback|lowrank)\..*\.cpu$' \
+  '-DTERSUM_TEST_SKIP=\.(theory|two_shot_theory|reference|sample_gradients|selection_errors)\.'
 check "golden digests with more flags" bash tests/golden/other_compilers.sh build/nightly-other_compilers all
 if find_nvcc build/nvcc; then
   check "the shared library with every preset on the simulated device" build_and_test cuda cuda \
     '^tersum\.test\.examples\.shared_library\.simulated$' tersum.test.examples.shared_library.simulated \
     -DTERSUM_TEST_C_ALL_PRESETS=ON -DCMAKE_CUDA_ARCHITECTURES=90-virtual
+  check "the presets that are like others on the simulated device" build_and_test cuda cuda '\.cuda_more_.*\.simulated$' tersum.cuda \
+    '-DTERSUM_TEST_ONLY=\.cuda_more_' -DCMAKE_CUDA_ARCHITECTURES=90-virtual
+  check "budgets of more architectures" build_and_test budgets cuda '^tersum\.codegen\.sm_' \
+    'tersum.codegen.sm_80 tersum.codegen.sm_100' '-DTERSUM_TEST_BUDGETS=sm_80;sm_100'
 fi
 check "fuzzers" bash tests/fuzz/run.sh "${1:-60}"
 

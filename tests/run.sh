@@ -65,38 +65,37 @@ jobs=$(nproc)
 less=(-DTERSUM_TEST_TOGETHER=ON -DTERSUM_COMPARE_FEW_ON_CUDA=ON -DTERSUM_BENCH_LEVEL=-Og)
 # Programs and the shared library with one or two codecs of each kind: tests/nightly.sh has all of them.
 less+=(-DTERSUM_EXAMPLES_FEW=ON)
-# Without a device nobody asks for its machine code, except where budgets do.
-nvidia-smi -L >/dev/null 2>&1 || less+=(-DCMAKE_CUDA_ARCHITECTURES=90-virtual -DTERSUM_CUDA_TESTS_BY_CLANG=ON)
+# It also digests all presets in bfloat16, and holds the kernels of two more architectures to their budgets.
+less+=(-DTERSUM_TEST_FEW_ELEMENTS=ON -DTERSUM_TEST_BUDGETS=sm_90)
+# Without a device nobody asks for its machine code, except where budgets do, and of presets that are alike one is simulated.
+of_cuda=()
+if ! nvidia-smi -L >/dev/null 2>&1; then
+  less+=(-DCMAKE_CUDA_ARCHITECTURES=90-virtual -DTERSUM_CUDA_TESTS_BY_CLANG=ON)
+  of_cuda=('-DTERSUM_TEST_SKIP=\.cuda_more_')
+fi
 # Clang compiles emulated tests in half of the time that g++ takes. Where both are asked for, g++ compiles some of them only.
-left_to_clang=()
+of_cpu=()
 if [[ " ${presets[*]} " =~ " cpu " && " ${presets[*]} " =~ " cpu-clang " ]]; then
-  left_to_clang=('-DTERSUM_TEST_SKIP=^((block|chunk|conformance|device|examples|execute|feedback|golden|lowrank)\.|baselines\.golden).*\.emulated$')
+  of_cpu=('-DTERSUM_TEST_SKIP=^((block|chunk|conformance|device|examples|execute|feedback|golden|lowrank)\.|baselines\.golden).*\.emulated$')
 fi
 mkdir -p build
-for preset in "${presets[@]}"; do
-  echo "== $preset"
-  if [ "$preset" = cuda ] && ! find_nvcc build/nvcc; then
-    echo "skipped: there is no nvcc, so nothing is compiled for CUDA"
-    skipped=$((skipped + 1))
-    continue
-  fi
-  of_preset=()
-  [ "$preset" != cpu ] || of_preset=("${left_to_clang[@]}")
-  if [ "$preset" = cuda ]; then
-    if find_newer_nccl build/nccl; then
-      of_preset=("-DTERSUM_NCCL_OTHER_INCLUDE=$newer_nccl")
-    else
-      echo "a newer release of NCCL will not be tested"
-    fi
-  fi
-  check "configure $preset" cmake --preset "$preset" "${less[@]}" "${of_preset[@]}" >"build/$preset.log" 2>&1 || { cat "build/$preset.log"; continue; }
-  check "build $preset" cmake --build --preset "$preset" --parallel "$jobs" -- -k 0
 
+# start_tests PRESET: runs its tests while the next preset is built, as tests of transports wait more than they compute.
+start_tests() {
+  tested=$1
+  ctest --preset "$tested" --parallel $((jobs + 2)) >"build/$tested.ctest.log" 2>&1 &
+  testing=$!
+}
+
+# finish_tests: waits for the tests that run, prints what they said, and counts them.
+finish_tests() {
+  [ -n "${testing:-}" ] || return 0
+  local log=build/$tested.ctest.log status=0 p s n
+  wait "$testing" || status=$?
+  testing=
+  echo "== tests of $tested"
+  cat "$log"
   # What could not be built counts as failed too: CTest reports it as "Not Run".
-  log=build/$preset.ctest.log
-  # Tests of transports wait more than they compute.
-  ctest --preset "$preset" --parallel $((jobs + 2)) 2>&1 | tee "$log"
-  status=${PIPESTATUS[0]}
   read -r p s n < <(awk '/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: / {
       ++n
       if (/\*\*\*Skipped/) ++s
@@ -106,9 +105,33 @@ for preset in "${presets[@]}"; do
   passed=$((passed + p)) skipped=$((skipped + s)) failed=$((failed + n - p - s))
   if [ "$status" -ne 0 ] && [ "$n" -eq $((p + s)) ]; then
     failed=$((failed + 1))
-    echo "FAILED: ctest $preset ended with status $status"
+    echo "FAILED: ctest $tested ended with status $status"
   fi
+}
+
+for preset in "${presets[@]}"; do
+  echo "== $preset"
+  if [ "$preset" = cuda ] && ! find_nvcc build/nvcc; then
+    echo "skipped: there is no nvcc, so nothing is compiled for CUDA"
+    skipped=$((skipped + 1))
+    continue
+  fi
+  of_preset=()
+  [ "$preset" != cpu ] || of_preset=("${of_cpu[@]}")
+  if [ "$preset" = cuda ]; then
+    of_preset=("${of_cuda[@]}")
+    if find_newer_nccl build/nccl; then
+      of_preset+=("-DTERSUM_NCCL_OTHER_INCLUDE=$newer_nccl")
+    else
+      echo "a newer release of NCCL will not be tested"
+    fi
+  fi
+  check "configure $preset" cmake --preset "$preset" "${less[@]}" "${of_preset[@]}" >"build/$preset.log" 2>&1 || { cat "build/$preset.log"; continue; }
+  check "build $preset" cmake --build --preset "$preset" --parallel "$jobs" -- -k 0
+  finish_tests
+  start_tests "$preset"
 done
+finish_tests
 
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

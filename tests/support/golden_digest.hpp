@@ -31,14 +31,14 @@
 
 namespace tersum::tests {
 
-#if defined(TERSUM_FEW_CODECS)
+#if defined(TERSUM_FEW_CODECS) || defined(TERSUM_FEW_ELEMENTS)
 inline constexpr bool few_elements = true;
 #else
 inline constexpr bool few_elements = false;
 #endif
 
 //! A group of presets and the files that hold their digests, presets_<group>.txt and states_<group>.txt. With TERSUM_FEW_CODECS,
-//! which is for a second compiler, presets are digested in float only, those of `describe_fully` in bfloat16 as well.
+//! which is for a second compiler, or TERSUM_FEW_ELEMENTS, presets are digested in float only, those of `describe_fully` in bfloat16 as well.
 class golden_presets {
  public:
   explicit golden_presets(std::string group) : group_(std::move(group)) {}
