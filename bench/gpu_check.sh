@@ -4,7 +4,7 @@
 #
 # One call on a machine with a GPU, of nine minutes at most. First what must be right: all CUDA tests (the CPU executor's bytes over
 # presets and sizes, captured graphs), NCCL ranks that share the GPU, and a program of each kind under compute-sanitizer. Then
-# what it takes: ceilings of the memory, the parts of an exchange, every kernel of one exchange of twelve presets by ncu, exchanges
+# what it takes: ceilings of the memory, the parts of an exchange, every kernel of one exchange of eleven presets by ncu, exchanges
 # of 2^12 to 2^28 coordinates, launched and replayed from a graph, as one vector and as buckets of tensors. Then a page
 # that puts predictions beside measurements and names the three largest gaps.
 #
@@ -30,9 +30,9 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
 budget=520
-twelve=(rotated_sat4 rotated_sat4_ef allocated_sat_4 topkc_b2 topk_b2 two_shot_4 allocated_4 metric_2
+measured=(rotated_sat4 rotated_sat4_ef allocated_sat_4 topkc_b2 topk_b2 two_shot_4 allocated_4 metric_2
   thc_lookup4 thc_wide4 powersgd_r4)
-read -ra presets <<<"${PRESETS:-${twelve[*]} fp16}"
+read -ra presets <<<"${PRESETS:-${measured[*]} fp16}"
 # A test of each kind for compute-sanitizer: lanes that saturate, two shots, chosen chunks, graphs, calls on arrays, factors.
 kinds=(execute.cuda_presets execute.cuda_two_shots execute.cuda_choosing execute.cuda_executor device.arrays lowrank.low_rank)
 largest=268435456 smaller='6553600|16777216|67108864' patience=1
@@ -434,7 +434,7 @@ run_ncu() {
   [ -x "$programs/tersum.bench.cuda.cuda" ] || return
   echo "== ncu, every kernel of one exchange"
   names=$("$programs/tersum.bench.cuda.cuda" --benchmark_list_tests 2>/dev/null)
-  for preset in "${twelve[@]}"; do
+  for preset in "${measured[@]}"; do
     if ! grep -q "^pair/$preset/" <<<"$names"; then
       note "skipped: ncu of $preset, which is not built"
     elif ((SECONDS > end - 5)); then

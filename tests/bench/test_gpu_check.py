@@ -140,8 +140,8 @@ class Page(unittest.TestCase):
         headers = "".join((ROOT / "include" / name).read_text(encoding="utf-8")
                           for name in ("tersum/presets.hpp", "tersum_baselines/presets.hpp"))
         benchmark = (ROOT / "bench/cuda.bench.cu").read_text(encoding="utf-8")
-        measured = re.search(r"^twelve=\((.*?)\)", SCRIPT.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)[1].split()
-        self.assertEqual(len(measured), 12)
+        measured = re.search(r"^measured=\((.*?)\)", SCRIPT.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)[1].split()
+        self.assertEqual(len(measured), 11)
         for one in predictions["shares"]:
             self.assertEqual(len(one["percent"]), len(predictions["devices"]))
             if "result" in one:

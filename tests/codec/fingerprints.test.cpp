@@ -303,7 +303,7 @@ TEST_CASE(
   add(presets::tracked_saturating<stochastic_quantizer<4, independent>>{
     .coder = {.range = {.clip = 1.8f}}});
   add(presets::tracked_saturating<nearest_quantizer<4>>{.coder = {.range = {.clip = 1.8f}}});
-  add(presets::tracked_saturating<stochastic_quantizer<4>, no_feedback, no_rotation>{
+  add(tests::plain_sums<1024, rms_range<>, stochastic_quantizer<4>, saturating_sum<4>>{
     .coder = {.range = {.clip = 1.8f}}});
   add(
     tests::rotated_sums<1024, rms_range<no_headroom>, stochastic_quantizer<4>, widening_sum<4, 8>>{

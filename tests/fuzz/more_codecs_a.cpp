@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! What is tried besides codecs_a.cpp and codecs_b.cpp where TERSUM_FUZZ_ALL_CODECS is on: sums, and low-rank factors of other ranks.
+//! What is tried besides codecs.cpp where TERSUM_FUZZ_ALL_CODECS is on: sums, and low-rank factors of other ranks.
 
 #include "ranks_of.hpp"
 

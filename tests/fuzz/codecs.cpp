@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! One codec of each kind: what is always tried. See codecs_a.cpp.
+//! One codec of each kind: what is always tried.
 
 #include "ranks_of.hpp"
 
@@ -10,6 +10,13 @@
 #include <tersum_baselines/presets.hpp>
 
 namespace tersum::tests {
+
+std::vector<tried_codec> tried_codecs() { return listed_codec::all(); }
+
+TERSUM_TRY(fp16, float);
+TERSUM_TRY(topkc_b2_ef, float);
+TERSUM_TRY(topk_b2_ef, float);
+TERSUM_TRY(rotated_sat4_ef, float);
 
 namespace {
 
