@@ -17,7 +17,6 @@
 #include "conformance/dither_conformance.hpp"
 #include "conformance/feedback_conformance.hpp"
 #include "conformance/metric_conformance.hpp"
-#include "conformance/momentum_conformance.hpp"
 #include "conformance/orthogonalizer_conformance.hpp"
 #include "conformance/quantizer_conformance.hpp"
 #include "conformance/range_conformance.hpp"

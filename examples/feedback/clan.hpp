@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! CLAN (Zhong et al., 2021): momentum before compression, and codes of both directions with feedback in the unit of the update.
+//! CLAN (Zhong et al., 2021): Nesterov's momentum, then codes of both directions with feedback in the unit of the update.
 //! Worker: p = g + (rate before / rate) e, e = p - C(p). Server: s = mean of C(p) + (rate before / rate) e', e' = s - C(s).
 
 #pragma once
 
 #include <tersum/tersum.hpp>
 
+#include <cmath>
 #include <cstddef>
 #include <span>
 
@@ -34,6 +35,10 @@ template <class Reduce>
 {
   tersum::cpu_executor const exec;
   feedback_gain(plan, state)[0] = rate_before / rate;
-  auto const s = add_momentum(exec, tersum::nesterov{mu}, gradient, momentum, momentum, gradient);
-  return s.ok() ? all_reduce_mean(exec, plan, gradient, state, workspace, reduce) : s;
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    float const next = mu * momentum[i] + gradient[i];
+    gradient[i] += mu * next;
+    if (std::isfinite(gradient[i])) { momentum[i] = next; }
+  }
+  return all_reduce_mean(exec, plan, gradient, state, workspace, reduce);
 }

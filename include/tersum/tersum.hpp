@@ -26,7 +26,6 @@
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/feedback/kept_by.hpp>
 #include <tersum/feedback/kept_in.hpp>
-#include <tersum/feedback/momentum.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>

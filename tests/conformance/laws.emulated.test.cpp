@@ -9,7 +9,6 @@
 #include "../../examples/your_own/decaying_feedback.hpp"
 #include "../../examples/your_own/even_codebook.hpp"
 #include "../../examples/your_own/every_kth_chunk.hpp"
-#include "../../examples/your_own/gradient_average.hpp"
 #include "../../examples/your_own/largest_mean.hpp"
 #include "../../examples/your_own/mean_magnitude.hpp"
 #include "../../examples/your_own/signed_permutation.hpp"
@@ -18,7 +17,6 @@
 #include "dither_conformance.hpp"
 #include "feedback_conformance.hpp"
 #include "metric_conformance.hpp"
-#include "momentum_conformance.hpp"
 #include "orthogonalizer_conformance.hpp"
 #include "range_conformance.hpp"
 #include "rotator_conformance.hpp"
@@ -82,11 +80,6 @@ TEST_CASE_TEMPLATE(
   "[conformance] metrics", Metric, plain_metric, given_diagonal, kept_diagonal, largest_mean)
 {
   check_metric_laws<Metric>();
-}
-
-TEST_CASE_TEMPLATE("[conformance] momenta", Momentum, heavy_ball, nesterov, gradient_average)
-{
-  check_momentum_laws<Momentum>();
 }
 
 TEST_CASE_TEMPLATE("[conformance] chunkers",

@@ -6,7 +6,6 @@
 
 #include "../../examples/your_own/cosine_transform.hpp"
 #include "array_cases.hpp"
-#include "momentum_cases.hpp"
 #include "on_the_device.cuh"
 #include "reduce_cases.hpp"
 #include "select_cases.hpp"
@@ -92,12 +91,6 @@ TEST_CASE("[device] select_chunks on a device")
   check_top_chunks<bfloat16>(at, 997, 1);
   check_choice_as_cpu(at, 5003);
   check_choice_of_exchange(at, 20011);
-}
-
-TEST_CASE("[device] momentum on a device is that of its formulas")
-{
-  stream const on;
-  check_all_of_momentum(place_on(on, 100000));
 }
 
 TEST_CASE("[device] calls on arrays of a device name the argument at fault")

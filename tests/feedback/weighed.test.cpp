@@ -5,23 +5,22 @@
 //! Feedback that forgets, and the examples made of it, against their formulas in double: within 1e-6 of the largest value.
 
 #include "../../examples/feedback/clan.hpp"
-#include "../../examples/feedback/dgc.hpp"
 #include "../../examples/feedback/dion.hpp"
 #include "../../examples/feedback/ef21.hpp"
 #include "../../examples/feedback/loco.hpp"
-#include "../../examples/feedback/muloco.hpp"
-#include "../../examples/feedback/sparse_loco.hpp"
 #include "support/codecs.hpp"
 #include "support/codes_in_double.hpp"
 #include "support/loopback_run.hpp"
 #include "support/normal_gradients.hpp"
 
+#include <tersum/feedback/cleared_feedback.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/feedback/kept_by.hpp>
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/interop/reduce_over.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/single_process/loopback_transport.hpp>
+#include <tersum_baselines/top_coordinates.hpp>
 
 #include <doctest/doctest.h>
 
@@ -78,29 +77,21 @@ struct memory_of {
   std::vector<word4> kept, work;
 };
 
-// body(transport of a rank) on a thread a rank.
-template <class Body>
-void on_transports(loopback_group& group, Body const& body)
-{
-  std::vector<std::thread> threads;
-  std::vector<status> outcomes(world);
-  for (int rank = 0; rank < world; ++rank) {
-    threads.emplace_back([&, rank] {
-      outcomes[static_cast<std::size_t>(rank)] = body(loopback_transport{group, rank});
-    });
-  }
-  for (std::thread& thread : threads) { thread.join(); }
-  for (status const& outcome : outcomes) { REQUIRE(outcome == status{}); }
-}
-
 // body(rank, reduce) on a thread a rank.
 template <class Body>
 void on_ranks(loopback_group& group, Body const& body)
 {
-  on_transports(group, [&](loopback_transport const& over) {
-    cpu_executor const exec;
-    return body(static_cast<std::size_t>(over.rank()), reduce_over(over, exec));
-  });
+  std::vector<std::thread> threads;
+  std::vector<status> outcomes(world);
+  for (std::size_t rank = 0; rank < world; ++rank) {
+    threads.emplace_back([&, rank] {
+      cpu_executor const exec;
+      loopback_transport const over{group, static_cast<int>(rank)};
+      outcomes[rank] = body(rank, reduce_over(over, exec));
+    });
+  }
+  for (std::thread& thread : threads) { thread.join(); }
+  for (status const& outcome : outcomes) { REQUIRE(outcome == status{}); }
 }
 
 template <class Codec>
@@ -210,49 +201,6 @@ TEST_CASE("[feedback] LoCo's average of what was lost is that of its formulas")
   }
 }
 
-TEST_CASE("[feedback] MuLoCo's outer step is that of its formulas")
-{
-  muloco_codec codec;
-  codec.feedback.decay = .9f;
-  auto ranks           = memories(codec);
-  values x             = in_double(tests::normal_gradients(1, coordinates, 3)[0]);
-  std::vector<std::vector<float>> shared(world, {x.begin(), x.end()}),
-    local = shared, velocity(world, std::vector<float>(coordinates));
-  std::vector<values> e(world, values(coordinates));
-  values u(coordinates);
-  loopback_group group{world};
-  for (int step = 0; step < 4; ++step) {
-    auto const in = gradients_of(step);
-    values psi(coordinates);
-    for (std::size_t k = 0; k < world; ++k) {
-      for (std::size_t i = 0; i < coordinates; ++i) { local[k][i] -= in[k][i]; }
-      e[k] = combine(.9f, e[k], 1, combine(1, in_double(shared[k]), -1, in_double(local[k])));
-      auto const c = compress<2>(e[k], static_cast<std::uint64_t>(step));
-      e[k]         = combine(1, e[k], -1, c);
-      psi          = combine(1, psi, 1. / world, c);
-    }
-    u = combine(.6f, u, 1, psi);
-    x = combine(1, x, -double{.7f}, combine(1, psi, .6f, u));
-    on_ranks(group, [&](std::size_t k, auto const& reduce) {
-      return muloco_step(ranks[k].plan,
-                         local[k],
-                         shared[k],
-                         velocity[k],
-                         .6f,
-                         .7f,
-                         ranks[k].state(),
-                         ranks[k].workspace(),
-                         reduce);
-    });
-    CAPTURE(step);
-    for (std::size_t k = 0; k < world; ++k) {
-      REQUIRE(are_near(shared[k], x));
-      REQUIRE(local[k] == shared[0]);
-      REQUIRE(are_near(residuals_of(ranks[k].plan, ranks[k].state()), e[k]));
-    }
-  }
-}
-
 TEST_CASE("[feedback] EF21's estimates are those of its formulas")
 {
   auto ranks = memories(ef21_codec{});
@@ -280,109 +228,39 @@ TEST_CASE("[feedback] EF21's estimates are those of its formulas")
   }
 }
 
-// Coordinates from `begin` on, `size` of them, in descending order of their magnitudes.
-[[nodiscard]] std::vector<std::size_t> by_magnitude(values const& x,
-                                                    std::size_t begin,
-                                                    std::size_t length)
+TEST_CASE("[feedback] what did not travel is kept and added, and what did is cleared")
 {
-  std::vector<std::size_t> order(length);
-  std::iota(order.begin(), order.end(), begin);
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return std::abs(x[a]) > std::abs(x[b]);
-  });
-  return order;
-}
-
-TEST_CASE("[feedback] DGC's momentum correction and masking are those of its formulas")
-{
-  dgc_codec codec;
+  using codec_type = top_coordinates_codec<cleared_feedback>;
+  codec_type codec;
   codec.chunker.bits = 3;
-  auto ranks         = memories(codec);
-  auto const chosen  = ranks[0].plan.chosen();
+  tests::loopback_run<codec_type> run{codec, layout{coordinates}, world, seed};
+  auto const chosen = run.plan().chosen();
   REQUIRE(chosen == 62);  // 3 * 1000 / 48, an even number
-  std::vector<std::vector<float>> momentum(world, std::vector<float>(coordinates));
-  std::vector<values> u(world, values(coordinates)), v = u;
-  loopback_group group{world};
+  std::vector<values> v(world, values(coordinates));
   for (int step = 0; step < 6; ++step) {
-    auto in = gradients_of(step);
+    auto const in = gradients_of(step);
     values mean(coordinates);
-    double largest = 0;
     for (std::size_t k = 0; k < world; ++k) {
-      u[k] = combine(.9f, u[k], 1, in_double(in[k]));
-      v[k] = combine(1, v[k], 1, u[k]);
-      for (std::size_t const i : by_magnitude(v[k], 0, coordinates)) {
-        largest = std::max(largest, std::abs(v[k][i]));
-      }
-      auto order = by_magnitude(v[k], 0, coordinates);
+      v[k] = combine(1, v[k], 1, in_double(in[k]));
+      std::vector<std::size_t> order(coordinates);
+      std::iota(order.begin(), order.end(), std::size_t{0});
+      std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return std::abs(v[k][a]) > std::abs(v[k][b]);
+      });
       order.resize(chosen);
       for (std::size_t const i : order) {
         // What travels is a half: 11 bits of magnitudes from 2^-14 on.
         int exponent;
         double const fraction = std::frexp(v[k][i], &exponent);
         mean[i] += std::ldexp(std::nearbyint(fraction * 2048) / 2048, exponent) / world;
-        u[k][i] = v[k][i] = 0;
+        v[k][i] = 0;
       }
     }
-    on_ranks(group, [&](std::size_t k, auto const& reduce) {
-      return dgc_step(cpu_executor{},
-                      ranks[k].plan,
-                      in[k],
-                      momentum[k],
-                      .9f,
-                      ranks[k].state(),
-                      ranks[k].workspace(),
-                      reduce);
-    });
+    auto const& out = run.exchange(in);
     CAPTURE(step);
     for (std::size_t k = 0; k < world; ++k) {
-      REQUIRE(are_near(in[k], mean));
-      REQUIRE(are_near(momentum[k], u[k], {largest}));
-      REQUIRE(are_near(residuals_of(ranks[k].plan, ranks[k].state()), v[k], {largest}));
-    }
-  }
-}
-
-TEST_CASE("[feedback] SparseLoCo's steps are those of its formulas")
-{
-  constexpr std::size_t chunk = 4096, d = 2 * chunk;
-  values x = in_double(tests::normal_gradients(1, d, 3)[0]);
-  std::vector<std::vector<float>> shared(world, {x.begin(), x.end()}),
-    local = shared, kept(world, std::vector<float>(d));
-  std::vector<std::vector<sparse_loco_message>> messages(
-    world, std::vector<sparse_loco_message>(world * d / chunk));
-  std::vector<values> e(world, values(d));
-  loopback_group group{world};
-  for (int step = 0; step < 4; ++step) {
-    auto const moved = tests::normal_gradients(world, d, 100 + static_cast<unsigned>(step));
-    values mean(d);
-    for (std::size_t k = 0; k < world; ++k) {
-      for (std::size_t i = 0; i < d; ++i) { local[k][i] -= moved[k][i]; }
-      e[k] = combine(.95f, e[k], 1, combine(1, in_double(shared[k]), -1, in_double(local[k])));
-      for (std::size_t begin = 0; begin < d; begin += chunk) {
-        auto const order = by_magnitude(e[k], begin, chunk);
-        for (std::size_t const first : {0u, 32u}) {
-          double level = 0;
-          for (std::size_t j = first; j < first + 32; ++j) {
-            level += std::abs(e[k][order[j]]) / 32;
-          }
-          for (std::size_t j = first; j < first + 32; ++j) {
-            double const sent = std::copysign(level, e[k][order[j]]);
-            mean[order[j]] += sent / world;
-            e[k][order[j]] -= sent;
-          }
-        }
-      }
-    }
-    x = combine(1, x, -double{.8f}, mean);
-    on_transports(group, [&](loopback_transport const& over) {
-      auto const k = static_cast<std::size_t>(over.rank());
-      return sparse_loco_step(over, .95f, .8f, local[k], shared[k], kept[k], messages[k]);
-    });
-    CAPTURE(step);
-    for (std::size_t k = 0; k < world; ++k) {
-      REQUIRE(are_near(shared[k], x));
-      REQUIRE(local[k] == shared[0]);
-      REQUIRE(are_near(kept[k], e[k]));
+      REQUIRE(are_near(out[k], mean));
+      REQUIRE(are_near(run.residual(static_cast<int>(k)), v[k]));
     }
   }
 }

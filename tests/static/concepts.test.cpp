@@ -8,7 +8,6 @@
 #include <tersum/chunk/chunk_key.hpp>
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/concepts.hpp>
-#include <tersum/feedback/momentum.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/philox.hpp>
 #include <tersum/range/headroom.hpp>
@@ -184,21 +183,6 @@ struct with_after {
   }
 };
 
-struct with_next {
-  template <class Arithmetic>
-  float next(Arithmetic const&, float gradient, float) const
-  {
-    return gradient;
-  }
-};
-struct with_value {
-  template <class Arithmetic>
-  float value(Arithmetic const&, float, float next) const
-  {
-    return next;
-  }
-};
-
 template <class... Atoms>
 struct of : Atoms... {
 };
@@ -229,7 +213,6 @@ constexpr auto is_selecting     = TERSUM_ROLE(selecting_chunker);
 constexpr auto is_rotator       = TERSUM_ROLE(rotator);
 constexpr auto is_headroom      = TERSUM_ROLE(headroom);
 constexpr auto is_feedback      = TERSUM_ROLE(feedback);
-constexpr auto is_momentum      = TERSUM_ROLE(momentum);
 constexpr auto is_quantizer     = TERSUM_ROLE(quantizer);
 constexpr auto is_reduce_op     = TERSUM_ROLE(reduce_op);
 constexpr auto is_range         = TERSUM_ROLE(quantization_range);
@@ -260,7 +243,6 @@ static_assert(needs<is_rotator, with_rotation_size, with_forward, with_backward>
 static_assert(needs<is_headroom, with_factor, with_tracked>);
 static_assert(needs<is_feedback, with_enabled, with_before, with_after>);
 static_assert(takes<is_feedback, with_no_feedback>);
-static_assert(needs<is_momentum, with_next, with_value>);
 static_assert(needs<is_quantizer,
                     with_bits,
                     with_max_level,

@@ -6,7 +6,6 @@
 
 #pragma once
 
-#include <tersum/device/add_momentum.hpp>
 #include <tersum/device/chunk_norms.hpp>
 #include <tersum/device/dequantize.hpp>
 #include <tersum/device/orthogonalize.hpp>

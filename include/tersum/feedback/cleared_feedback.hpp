@@ -14,8 +14,8 @@ namespace tersum::inline v0 {
 
 //! @brief Keeps what did not travel, and clears what did: for codecs of which only some coordinates travel.
 //!
-//! What a coordinate that travels loses by being rounded is dropped, so that a residual of zero says that it travelled, for which
-//! `mask_momentum` looks. A coordinate whose rounded value is zero counts as not sent. Owners of two shots keep nothing.
+//! What a coordinate that travels loses by being rounded is dropped. A coordinate whose rounded value is zero counts as not sent.
+//! Owners of two shots keep nothing.
 //! Source: Lin et al., DGC (ICLR'18): v = v + u, and v is cleared where it is sent.
 struct cleared_feedback {
   static constexpr bool enabled     = true;
