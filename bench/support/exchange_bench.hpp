@@ -237,8 +237,8 @@ class local_bench {
       return {};
     } else {
       return what == part::norms
-               ? m.workspace.subspan(plan_.agreed_offset(), plan_.agreed_bytes())
-               : m.workspace.subspan(plan_.payload_offset(), plan_.payload_bytes());
+               ? m.workspace.subspan(plan_.offset("agreed"), plan_.agreed_bytes())
+               : m.workspace.subspan(plan_.offset("payload"), plan_.payload_bytes());
     }
   }
 

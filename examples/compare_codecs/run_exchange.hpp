@@ -100,7 +100,7 @@ template <class Device, class Rank>
     if (saturates<codec>) {
       std::vector<tensor_record> records(one.plan.tensors());
       device.download(records.data(),
-                      one.state.data() + one.plan.records_offset(),
+                      one.state.data() + one.plan.offset("records"),
                       records.size() * sizeof(tensor_record));
       double saturated = 0;
       for (auto const& record : records) { saturated += static_cast<double>(record.saturated); }

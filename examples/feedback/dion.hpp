@@ -39,8 +39,8 @@ template <class Plan>
 void dion_update(Plan const& plan, std::span<std::byte> workspace, float rate, float* weights)
 {
   std::size_t const rows = plan.gradient().tensors[0].rows, columns = plan.coordinates() / rows;
-  auto const* p     = reinterpret_cast<float const*>(workspace.data() + plan.factor_offset(0));
-  auto const* r     = reinterpret_cast<float const*>(workspace.data() + plan.factor_offset(1));
+  auto const* p     = reinterpret_cast<float const*>(workspace.data() + plan.offset("even_factor"));
+  auto const* r     = reinterpret_cast<float const*>(workspace.data() + plan.offset("odd_factor"));
   float const scale = rate * std::sqrt(static_cast<float>(rows) / static_cast<float>(columns));
   for (int k = 0; k < plan.codec().rank; ++k, p += rows, r += columns) {
     float square = 0;

@@ -277,7 +277,7 @@ class codec_of final : public any_codec {
   [[nodiscard]] std::size_t residual_offset() const override
   {
     if constexpr (tersum::feeds_back<Codec>) {
-      return plan_.residual_offset();
+      return plan_.offset("residual");
     } else {
       return 0;
     }

@@ -10,6 +10,7 @@
 #include <tersum/chunk/norm_log.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/coder/coder.hpp>
+#include <tersum/coder/detail/coder_counts.hpp>
 #include <tersum/coder/scaled_codes.hpp>
 #include <tersum/coder/summed_codes.hpp>
 #include <tersum/concepts.hpp>
@@ -44,6 +45,11 @@ struct agreed_of {
   using kind   = agreement::norms_if<Chunker>;
   using scalar = typename Form::template norm_scalar<Chunker>;
   using op     = norm_sum<scalar>;
+
+  [[nodiscard]] static constexpr std::uint64_t measured(auto const& counts) noexcept
+  {
+    return chooses_by_norm<Chunker>() ? counts.chunks() : 0;
+  }
 };
 
 //! The same of codes that are added: what the range measures.
@@ -52,6 +58,11 @@ struct agreed_of<Chunker, Coder, Form> {
   using kind   = agreement::steps;
   using scalar = typename Coder::range_type::scalar;
   using op     = typename Coder::range_type::op;
+
+  [[nodiscard]] static constexpr std::uint64_t measured(auto const& counts) noexcept
+  {
+    return coder_counts<Coder>::measured_scalars(counts);
+  }
 };
 
 //! @brief The type of a codec's payload reduction: none; of elements; the reducer's operation, or, where chunks have different
@@ -131,9 +142,10 @@ struct codec {
   using dither_type         = typename detail::dither_of<quantizer_type>::type;
   using payload_op          = typename detail::payload_op_of<Chunker, Coder>::type;
   using payload_kind        = typename Form::template payload_kind<Coder>;
-  using agreement_kind      = typename detail::agreed_of<Chunker, Coder, Form>::kind;
-  using norm_scalar         = typename detail::agreed_of<Chunker, Coder, Form>::scalar;
-  using agreed_op           = typename detail::agreed_of<Chunker, Coder, Form>::op;
+  using agreed_type         = detail::agreed_of<Chunker, Coder, Form>;
+  using agreement_kind      = typename agreed_type::kind;
+  using norm_scalar         = typename agreed_type::scalar;
+  using agreed_op           = typename agreed_type::op;
   using counts_type         = typename Form::template counts<codec, Coder>;
   using rotation =
     typename detail::rotation_in<payload_kind, Rotator, Metric, Chunker::chunk_size>::type;

@@ -195,10 +195,6 @@ inline constexpr bool per_tensor = []() {
 
 namespace detail {
 
-//! Floats of the state's section of the gain: as many as keep what follows aligned.
-template <class Codec>
-inline constexpr std::uint64_t gains_of = weighs_kept<Codec> ? 4 : 0;
-
 //! The ranks agree on a step for each chunk; casts have none, and chunks of a two-shot codec have scales of their own.
 template <class Codec>
 inline constexpr bool has_steps = std::is_same_v<typename Codec::agreement_kind, agreement::steps>;

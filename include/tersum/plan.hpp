@@ -10,6 +10,7 @@
 #include <tersum/detail/plan_checks.hpp>
 #include <tersum/detail/sections.hpp>
 #include <tersum/layout.hpp>
+#include <tersum/quantize/dither.hpp>
 #include <tersum/state.hpp>
 
 #include <cstddef>
@@ -19,12 +20,31 @@ namespace tersum::inline v0 {
 
 namespace detail {
 
+template <class Codec, class Element>
+struct exchange_args;
+
+//! The word that the rank's random words are xored with; 0 for codecs without dither.
+template <class Codec>
+[[nodiscard]] constexpr std::uint32_t dither_mask_of(int rank) noexcept
+{
+  if constexpr (requires { Codec::dither_type::mask(dither_key{}); }) {
+    dither_key key{};
+    key.rank = static_cast<std::uint32_t>(rank);
+    return Codec::dither_type::mask(key);
+  }
+  return 0;
+}
+
 //! @brief What plans of all codecs hold. `Codec::counts_type` derives from it: it counts while it is constructed, checks
-//! the arguments, and says how many bytes each round has and which sections workspace and state are made of.
+//! the arguments, says how many bytes each round has, and takes sections of workspace and state (take_workspace, take_state) to
+//! which it has kernels' arguments point.
 template <class Codec>
 class plan_counts {
  public:
-  static constexpr std::size_t alignment = 16;  //!< Of workspace and state, bytes.
+  using selection_type = nothing;  // what kernels are given of a choice, and of parts
+  using parts_type     = nothing;
+  static constexpr std::size_t alignment =
+    section_list::alignment;  //!< Of workspace and state, bytes.
 
   constexpr plan_counts(Codec const& codec, layout const& gradient, world const& ranks)
     : codec_(codec), layout_(gradient), world_(ranks)
@@ -58,6 +78,23 @@ class plan_counts {
     return fingerprint_ / 256 * 256 + state_version;
   }
 
+  //! What kernels are given besides memory.
+  constexpr void fill(auto& args) const noexcept
+  {
+    args.codec       = codec_;
+    args.chunks      = chunks_;
+    args.tensors     = tensors_;
+    args.world       = world_.size;
+    args.rank        = static_cast<std::uint32_t>(world_.rank);
+    args.dither_mask = dither_mask_of<Codec>(world_.rank);
+  }
+  [[nodiscard]] constexpr std::uint64_t agreed_scalars() const noexcept { return 0; }
+  [[nodiscard]] constexpr std::uint64_t agreed_bytes() const noexcept { return 0; }
+  //! Coordinates of which this rank keeps a residual.
+  [[nodiscard]] constexpr std::uint64_t own_coordinates() const noexcept { return coordinates(); }
+  //! What a form keeps of shards: nothing where there are none.
+  constexpr void for_each_shard(auto const&) const noexcept {}
+
  protected:
   Codec codec_;
   layout layout_;
@@ -84,7 +121,6 @@ class plan_counts {
 //!   chunk, so that `travels()` is false (where `layout::bypass_unpaid` forbids that the mean is zeros); because `wire_bytes()`
 //!   would be more. That is what one rank gives to the collectives, the same on all; of gathers it receives n - 1 times as much.
 //!   Factors are more only if `low_rank::least_saving` is 0, which asks for that, as lanes of 32 bits do.
-//! - `workspace_sections()` and `state_sections()`: what workspace and state are made of.
 //! - `for_each_record(visit)` calls visit(tensor_record const&) for the records of the layout's tensors in order, as
 //!   `initialize` writes them. Empty tensors have none.
 //!
@@ -116,7 +152,7 @@ class plan : public Codec::counts_type {
     for (std::uint64_t const value : {this->coordinates(), this->chunks()}) {
       this->fingerprint_ = detail::mix(this->fingerprint_, value);
     }
-    this->fingerprint_ = this->state_sections().fingerprint(this->fingerprint_);
+    this->fingerprint_ = state_sections().fingerprint(this->fingerprint_);
   }
 
   //! @name Rounds
@@ -155,67 +191,35 @@ class plan : public Codec::counts_type {
   //! Bytes of scratch memory that hold the rounds. Nothing in it needs to survive an exchange.
   [[nodiscard]] constexpr std::size_t workspace_bytes() const noexcept
   {
-    return this->workspace_sections().size();
+    return workspace_sections().bytes();
   }
   //! Bytes that must live from step to step; `initialize` fills them.
   [[nodiscard]] constexpr std::size_t state_bytes() const noexcept
   {
-    return this->state_sections().size();
+    return state_sections().bytes();
   }
   //! @}
 
-  //! @name Offsets
-  //! Where the sections of these names lie in the workspace or in the state, in bytes: see `detail::section`.
-  //! @{
-  [[nodiscard]] constexpr std::size_t rotated_offset() const noexcept
+  //! The arrays of the workspace and of the state, in the order of memory, by name.
+  [[nodiscard, gnu::noinline]] constexpr detail::section_list workspace_sections() const noexcept
   {
-    return work(name::rotated);
+    detail::section_list work;
+    detail::exchange_args<Codec, float> args{};
+    this->take_workspace(work, args);
+    return work;
   }
-  [[nodiscard]] constexpr std::size_t selection_offset() const noexcept
+  [[nodiscard, gnu::noinline]] constexpr detail::section_list state_sections() const noexcept
   {
-    return work(name::selection);
+    detail::section_list state;
+    detail::exchange_args<Codec, float> args{};
+    this->take_state(state, args);
+    return state;
   }
-  [[nodiscard]] constexpr std::size_t places_offset() const noexcept { return work(name::places); }
-  [[nodiscard]] constexpr std::size_t order_offset() const noexcept { return work(name::order); }
-  [[nodiscard]] constexpr std::size_t payload_offset() const noexcept
+  //! Where the array of this name begins in the workspace or in the state; 0 if there is none.
+  [[nodiscard]] constexpr std::size_t offset(detail::section name) const noexcept
   {
-    return work(name::payload);
-  }
-  [[nodiscard]] constexpr std::size_t gathered_offset() const noexcept
-  {
-    return work(name::gathered);
-  }
-  [[nodiscard]] constexpr std::size_t received_offset() const noexcept
-  {
-    return work(name::received);
-  }
-  [[nodiscard]] constexpr std::size_t held_offset() const noexcept { return work(name::held); }
-  [[nodiscard]] constexpr std::size_t bypass_offset() const noexcept { return work(name::bypass); }
-  [[nodiscard]] constexpr std::size_t agreed_offset() const noexcept { return work(name::agreed); }
-  [[nodiscard]] constexpr std::size_t factor_offset(int turn) const noexcept
-  {
-    return work(turn == 0 ? name::even_factor : name::odd_factor);
-  }
-  [[nodiscard]] constexpr std::size_t slice_sums_offset() const noexcept
-  {
-    return work(name::slice_sums);
-  }
-  [[nodiscard]] constexpr std::size_t records_offset() const noexcept
-  {
-    return kept(name::records);
-  }
-  [[nodiscard]] constexpr std::size_t shards_offset() const noexcept { return kept(name::shards); }
-  [[nodiscard]] constexpr std::size_t table_offset() const noexcept { return kept(name::table); }
-  [[nodiscard]] constexpr std::size_t scales_offset() const noexcept { return kept(name::scales); }
-  [[nodiscard]] constexpr std::size_t gain_offset() const noexcept { return kept(name::gain); }
-  [[nodiscard]] constexpr std::size_t warm_offset() const noexcept { return kept(name::warm); }
-  [[nodiscard]] constexpr std::size_t owner_residual_offset() const noexcept
-  {
-    return kept(name::owner_residual);
-  }
-  [[nodiscard]] constexpr std::size_t residual_offset() const noexcept
-  {
-    return kept(name::residual);
+    std::size_t const at = workspace_sections().offset(name);
+    return at > 0 ? at : state_sections().offset(name);
   }
   //! @}
 
@@ -230,16 +234,6 @@ class plan : public Codec::counts_type {
     !detail::clears_sent<typename Codec::feedback_type> || leaves_out<Codec>,
     "tersum: cleared_feedback is for codecs that leave coordinates out, such as those of "
     "top_chunks: where all travel it would drop what they lost: use error_feedback");
-  using name = detail::section;
-  // Every exchange asks for a dozen of offsets, each of which would repeat the list where it is inlined.
-  [[nodiscard, gnu::noinline]] constexpr std::size_t work(name section) const noexcept
-  {
-    return this->workspace_sections().offset(section);
-  }
-  [[nodiscard, gnu::noinline]] constexpr std::size_t kept(name section) const noexcept
-  {
-    return this->state_sections().offset(section);
-  }
 };
 
 }  // namespace tersum::inline v0

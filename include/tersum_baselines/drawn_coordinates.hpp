@@ -8,17 +8,15 @@
 
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
-#include <tersum/detail/bits.hpp>
 #include <tersum/detail/plan_checks.hpp>
-#include <tersum/detail/sections.hpp>
 #include <tersum/feedback/error_feedback.hpp>
+#include <tersum/form/detail/in_wire_counts.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/quantize/cast.hpp>
 #include <tersum/random/sign_bits.hpp>
 #include <tersum/reduce/native.hpp>
 #include <tersum/stages.hpp>
-#include <tersum/state.hpp>
 #include <tersum/status.hpp>
 #include <tersum/types.hpp>
 #include <tersum_baselines/detail/coordinate_counts.hpp>
@@ -82,19 +80,13 @@ template <class Codec>
 class drawn_counts : public coordinate_counts<Codec> {
  public:
   using coordinate_counts<Codec>::coordinate_counts;
-  using element = typename Codec::quantizer_type::element;
+  using element    = typename Codec::quantizer_type::element;
+  using parts_type = bounds_of<Codec>;
 
   [[nodiscard]] constexpr status check() const noexcept
   {
-    if (status const s = check_world(this->world_); !s.ok()) { return s; }
-    if (!this->layout_.tensors.empty()) {
-      return {error_code::unsupported,
-              "drawn_coordinates takes the gradient as one vector: leave layout.tensors empty"};
-    }
-    if (this->coordinates() >= std::uint64_t{1} << 31) {
-      return {error_code::unsupported, "layout.coordinates exceeds the 2^31 of drawn_coordinates"};
-    }
-    if (status const s = check_layout(this->layout_); !s.ok()) { return s; }
+    status const s = this->check_vector(std::uint64_t{1} << 31);
+    if (!s.ok()) { return s; }
     if (this->codec_.chunker.stride == 0) {
       return {error_code::invalid_argument, "the chunker's stride must be at least 1"};
     }
@@ -116,9 +108,10 @@ class drawn_counts : public coordinate_counts<Codec> {
     return chosen() * sizeof(element);
   }
 
-  [[nodiscard]] constexpr auto workspace_sections() const noexcept
+  constexpr void take_workspace(section_list& work, auto& args) const noexcept
   {
-    return section_list{holds<element>(section::payload, chosen(), 16)};
+    args.payload = work.take_bytes<std::uint32_t>("payload", payload_bytes());
+    args.parts   = parts_type::template of<element>(this->ranks().size);
   }
 };
 
@@ -139,6 +132,7 @@ struct drawn_coordinates_codec {
   using quantizer_type = cast<T>;
   using payload_op     = native_sum<T>;
   using feedback_type  = Feedback;
+  using metric_type    = plain_metric;
   using norm_scalar    = float;
   using agreement_kind = agreement::none;
   using payload_kind   = payload::values;

@@ -13,16 +13,13 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/plan_checks.hpp>
-#include <tersum/detail/sections.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/stages.hpp>
-#include <tersum/state.hpp>
 #include <tersum/status.hpp>
 #include <tersum_baselines/detail/coordinate_counts.hpp>
 
-#include <cstddef>
 #include <cstdint>
 
 namespace tersum::inline v0 {
@@ -54,6 +51,8 @@ namespace detail {
 template <class Codec>
 class pair_counts : public coordinate_counts<Codec> {
  public:
+  using selection_type = selection_args;
+
   constexpr pair_counts(Codec const& codec, layout const& gradient, world const& ranks)
     : coordinate_counts<Codec>(codec, gradient, ranks)
   {
@@ -66,15 +65,8 @@ class pair_counts : public coordinate_counts<Codec> {
 
   [[nodiscard]] constexpr status check() const noexcept
   {
-    if (status const s = check_world(this->world_); !s.ok()) { return s; }
-    if (!this->layout_.tensors.empty()) {
-      return {error_code::unsupported,
-              "top_coordinates takes the gradient as one vector: leave layout.tensors empty"};
-    }
-    if (this->coordinates() >= std::uint64_t{1} << 29) {
-      return {error_code::unsupported, "layout.coordinates exceeds the 2^29 of top_coordinates"};
-    }
-    if (status const s = check_layout(this->layout_); !s.ok()) { return s; }
+    status const s = this->check_vector(std::uint64_t{1} << 29);
+    if (!s.ok()) { return s; }
     return check_budget(this->codec_.chunker.bits);
   }
 
@@ -85,13 +77,14 @@ class pair_counts : public coordinate_counts<Codec> {
   [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept { return part_bytes(); }
   [[nodiscard]] constexpr bool travels() const noexcept { return chosen_ > 0; }
 
-  [[nodiscard]] constexpr auto workspace_sections() const noexcept
+  constexpr void take_workspace(section_list& work, auto& args) const noexcept
   {
-    auto const ranks = static_cast<std::uint64_t>(this->ranks().size);
-    return section_list{holds<selection_scratch>(section::selection, 1),
-                        holds<std::uint32_t>(section::places, round_up(this->coordinates(), 4)),
-                        holds<std::byte>(section::gathered, part_bytes() * ranks),
-                        in_place_of(section::gathered, section::payload)};
+    auto const ranks       = static_cast<std::uint64_t>(this->ranks().size);
+    args.selection.rule    = selection_rule();
+    args.selection.scratch = work.take<selection_scratch>("selection", 1);
+    args.selection.places  = work.take<std::uint32_t>("places", this->coordinates());
+    args.payload           = work.take_bytes<std::uint32_t>("gathered", part_bytes() * ranks);
+    work.share("gathered", "payload");
   }
 
   [[nodiscard]] constexpr detail::selection_rule selection_rule() const noexcept
@@ -122,6 +115,7 @@ template <feedback Feedback = no_feedback>
 struct top_coordinates_codec {
   using chunker_type   = top_coordinates;
   using feedback_type  = Feedback;
+  using metric_type    = plain_metric;
   using norm_scalar    = float;
   using agreement_kind = agreement::none;
   using payload_kind   = payload::coordinates;

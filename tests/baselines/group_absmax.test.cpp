@@ -185,7 +185,7 @@ void check_payload()
     encode(cpu_executor{}, run.plan(), std::span<float>{in[0]}, run.state(), run.workspace()) ==
     status{});
   auto const* const words =
-    reinterpret_cast<std::uint32_t const*>(run.workspace().data() + run.plan().payload_offset());
+    reinterpret_cast<std::uint32_t const*>(run.workspace().data() + run.plan().offset("payload"));
   std::size_t const part_words = run.plan().payload_bytes() / 4;
   constexpr std::size_t chunk_words =
     Size / 32 * Quantizer::bits + Size / Quantizer::block * Quantizer::scale::bits / 32;

@@ -279,7 +279,7 @@ TEST_CASE("[served] lanes of 32 bits hold the largest sum of as many ranks as a 
   std::vector<word4> state(plan.state_bytes() / 16 + 1), work(plan.workspace_bytes() / 16 + 1);
   std::vector<float> gradient(d);
   auto const bytes = [](auto& memory) { return std::as_writable_bytes(std::span{memory}); };
-  std::span const own{reinterpret_cast<std::int32_t*>(bytes(work).data() + plan.payload_offset()),
+  std::span const own{reinterpret_cast<std::int32_t*>(bytes(work).data() + plan.offset("payload")),
                       d};
   cpu_executor const exec{};
   REQUIRE(initialize(exec, plan, bytes(state), 4) == status{});

@@ -73,7 +73,7 @@ void check_ranks_end_alike(char const* name, Codec const& codec)
       for (int k = 1; k < world; ++k) {
         CHECK(tests::same_bytes(out[static_cast<std::size_t>(k)], out[0]));
         // The states are alike up to the residual, each rank's own.
-        auto const shared = run.plan().residual_offset();
+        auto const shared = run.plan().offset("residual");
         CHECK(std::equal(run.state(k).begin(),
                          run.state(k).begin() + static_cast<std::ptrdiff_t>(shared),
                          run.state(0).begin()));

@@ -51,29 +51,31 @@ void check_memory(char const* name, Codec const& codec)
   CAPTURE(name);
   for (std::uint64_t const d : {0u, 1u, 127u, 1023u, 1024u, 1025u, 100003u}) {
     CAPTURE(d);
-    auto const plan = codec.plan(layout{d}, {.size = 4, .rank = 0});
+    auto const plan      = codec.plan(layout{d}, {.size = 4, .rank = 0});
+    std::uint64_t wanted = 0;
     if constexpr (selects<Codec>) {
       // Norms are measured whether they travel or not: two bytes a chunk here, in whole elements of the wire.
       std::uint64_t const norms  = agrees<Codec> ? 2 * plan.chunks() : 0;
       std::uint64_t const places = (4 * plan.chunks() + 15) / 16 * 16;
-      CHECK(plan.workspace_bytes() == plan.payload_bytes() + norms +
-                                        (casts<Codec> ? 0 : 16 * plan.chunks()) + places +
-                                        plan.bypass_bytes() + sizeof(detail::selection_scratch));
+      wanted = plan.payload_bytes() + norms + (casts<Codec> ? 0 : 16 * plan.chunks()) + places +
+               plan.bypass_bytes() + sizeof(detail::selection_scratch);
     } else if constexpr (casts<Codec>) {
-      CHECK(plan.workspace_bytes() == plan.wire_bytes());
+      wanted = plan.wire_bytes();
     } else {
       // What is measured of a tensor has its room also where nothing is agreed on.
       std::uint64_t const unsent = per_tensor<Codec> && plan.all_bypass() ? 4 * plan.tensors() : 0;
-      CHECK(plan.workspace_bytes() == plan.wire_bytes() + 16 * plan.chunks() + unsent +
-                                        (Codec::rotates_all ? 4096 * plan.chunks() : 0));
+      wanted                     = plan.wire_bytes() + 16 * plan.chunks() + unsent +
+               (Codec::rotates_all ? 4096 * plan.chunks() : 0);
     }
+    // Before a round there may be a gap of less than 16 bytes.
+    CHECK(plan.workspace_bytes() - wanted < 48);
     // Everything has its place, and none overlaps.
-    CHECK(plan.rotated_offset() <= plan.payload_offset());
-    CHECK(plan.payload_offset() % 4 == 0);
-    CHECK(plan.agreed_offset() + plan.agreed_bytes() <= plan.workspace_bytes());
-    CHECK(plan.records_offset() == 64);
-    CHECK(plan.table_offset() == plan.records_offset() + 64 * plan.tensors());
-    CHECK(plan.residual_offset() == plan.table_offset() + 16 * plan.chunks());
+    CHECK(plan.offset("rotated") <= plan.offset("payload"));
+    CHECK(plan.offset("payload") % 4 == 0);
+    CHECK(plan.offset("agreed") + plan.agreed_bytes() <= plan.workspace_bytes());
+    CHECK(plan.offset("records") == 64);
+    CHECK(plan.offset("table") == plan.offset("records") + 64 * plan.tensors());
+    CHECK(plan.offset("residual") == plan.offset("table") + 16 * plan.chunks());
   }
   auto const none = codec.plan(layout{0}, {});
   CHECK(none.wire_bytes() == 0);
@@ -132,38 +134,37 @@ concept answers_all = requires(Plan const& plan)
   plan.bits_per_coordinate();
   plan.workspace_bytes();
   plan.state_bytes();
-  plan.records_offset();
-  plan.residual_offset();
+  plan.offset("records");
+  plan.offset("residual");
 };
 
-// Sections lie one after the other, each at a multiple of its alignment; those of another's place lie where that does.
-template <class Sections>
-constexpr bool are_placed(Sections const& sections)
+// Sections lie one after the other, each at a multiple of 16 bytes; those of another's place lie where that does.
+constexpr bool are_placed(detail::section_list const& sections)
 {
   std::size_t end = 0;
-  for (detail::section_entry const& e : sections.entries) {
+  for (detail::section_entry const& e : sections.entries()) {
     std::size_t const begin = sections.offset(e.name);
     if (e.place != e.name) {
       if (begin != sections.offset(e.place)) { return false; }
       continue;
     }
-    if (begin < end || begin >= end + e.alignment || begin % e.alignment != 0) { return false; }
+    if (begin < end || begin >= end + 16 || begin % 16 != 0) { return false; }
     end = begin + e.bytes;
   }
-  return end == sections.size();
+  return end == sections.bytes();
 }
 
-constexpr detail::section_list a_list{
-  detail::holds<std::byte>(detail::section::steps, 3),
-  detail::holds<float>(detail::section::payload, 2),
-  detail::in_place_of(detail::section::payload, detail::section::gathered)};
-static_assert(a_list.offset(detail::section::payload) == 4);
-static_assert(a_list.offset(detail::section::gathered) == 4);
-static_assert(a_list.offset(detail::section::bypass) == 0);  // there is none
-static_assert(a_list.size() == 12);
-constexpr auto longer = a_list.then(detail::holds<float>(detail::section::bypass, 1, 16));
-static_assert(longer.offset(detail::section::bypass) == 16 && longer.size() == 20);
-static_assert(are_placed(a_list) && are_placed(longer));
+constexpr detail::section_list a_list = [] {
+  detail::section_list list;
+  list.take<std::byte>("steps", 3);
+  list.take<float>("payload", 2);
+  list.share("payload", "gathered");
+  list.keep<float>("bypass", 1);
+  return list;
+}();
+static_assert(a_list.offset("payload") == 16 && a_list.offset("gathered") == 16);
+static_assert(a_list.offset("bypass") == 32 && a_list.bytes() == 36);
+static_assert(are_placed(a_list) && a_list.offset("agreed") == 0);  // there is none
 
 constexpr tensor matrix{.rows = 250, .columns = 400};
 
@@ -181,7 +182,7 @@ constexpr bool is_consistent(Codec const& codec)
          plan.agreed_bytes() + plan.counted_payload_bytes() + plan.bypass_bytes() ==
            plan.wire_bytes() &&
          plan.bits_per_coordinate() == 8.0 * static_cast<double>(plan.wire_bytes()) / 100000 &&
-         plan.records_offset() <= plan.state_bytes() && plan.workspace_bytes() > 0 &&
+         plan.offset("records") <= plan.state_bytes() && plan.workspace_bytes() > 0 &&
          are_placed(plan.workspace_sections()) && are_placed(plan.state_sections());
 }
 

@@ -29,8 +29,8 @@ using tests::gradients;
 template <class Codec>
 std::uint32_t level_of(tests::loopback_run<Codec> const& run, std::uint64_t chunk, int rank = 0)
 {
-  auto const* const places = reinterpret_cast<std::uint32_t const*>(run.workspace(rank).data() +
-                                                                    run.plan(rank).places_offset());
+  auto const* const places = reinterpret_cast<std::uint32_t const*>(
+    run.workspace(rank).data() + run.plan(rank).offset("places"));
   return places[chunk] & 7u;
 }
 

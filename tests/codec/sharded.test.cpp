@@ -376,7 +376,7 @@ TEST_CASE("[sharded] the plan says what travels and what memory it takes")
       REQUIRE(p.part_word(rank) % 4 == 0);
       REQUIRE(p.part_word(rank) + p.part_words(rank) <= p.part_word(rank + 1));
     }
-    REQUIRE(p.received_offset() >= 4 * p.part_word(13));
+    REQUIRE(p.offset("received") >= 4 * p.part_word(13));
   }
 }
 

@@ -210,10 +210,10 @@ TEST_CASE(
     // What owners keep, too: the last thing in the state before the residual.
     auto const owned = [&run](int rank) {
       auto const state        = run.state(rank);
-      std::size_t const begin = run.plan().owner_residual_offset();
+      std::size_t const begin = run.plan().offset("owner_residual");
       return std::vector<std::byte>(state.begin() + static_cast<std::ptrdiff_t>(begin),
                                     state.begin() +
-                                      static_cast<std::ptrdiff_t>(run.plan().residual_offset()));
+                                      static_cast<std::ptrdiff_t>(run.plan().offset("residual")));
     };
     std::vector<std::vector<std::byte>> owned_before;
     for (int rank = 0; rank < 3; ++rank) { owned_before.push_back(owned(rank)); }

@@ -239,7 +239,7 @@ void check_what_feedback_keeps()
       for (int k = 0; k < world; ++k) { kept += static_cast<double>(run.residual(k)[i]) / world; }
       std::size_t const chunk = i / 256;
       auto const* const owned = reinterpret_cast<float const*>(
-        run.state(static_cast<int>(chunk % world)).data() + run.plan().owner_residual_offset());
+        run.state(static_cast<int>(chunk % world)).data() + run.plan().offset("owner_residual"));
       kept += static_cast<double>(owned[chunk / world * 256 + i % 256]) / world;
       // Every step rounds some ten times values below 64.
       REQUIRE(std::abs(sum[i] - t * mean[i] + kept) <= t * 10 * 64 * 0x1p-24);

@@ -318,7 +318,7 @@ void check_against_exchange(Placement const& on, std::size_t count)
                      words.span()) == status{});
     std::vector<std::uint32_t> sent(size);
     std::memcpy(sent.data(),
-                run.workspace(rank).data() + run.plan().payload_offset(),
+                run.workspace(rank).data() + run.plan().offset("payload"),
                 size * sizeof(std::uint32_t));
     CHECK(words.read() == sent);
     all.insert(all.end(), sent.begin(), sent.end());
@@ -326,7 +326,7 @@ void check_against_exchange(Placement const& on, std::size_t count)
   run.reduce(reduction_order::ring);
   std::vector<std::uint32_t> sum(size);
   std::memcpy(sum.data(),
-              run.workspace(0).data() + run.plan().payload_offset(),
+              run.workspace(0).data() + run.plan().offset("payload"),
               size * sizeof(std::uint32_t));
   run.decode();
   typename Placement::template array<std::uint32_t> const words{sum};

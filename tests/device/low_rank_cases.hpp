@@ -286,7 +286,7 @@ void check_factors_of_exchange(Placement const& on, std::size_t rows, std::size_
   auto const works  = std::as_writable_bytes(std::span{workspace});
   cpu_executor const host;
   REQUIRE(initialize(host, plan, states, 3) == status{});
-  auto const* const warm = reinterpret_cast<float const*>(states.data() + plan.warm_offset());
+  auto const* const warm = reinterpret_cast<float const*>(states.data() + plan.offset("warm"));
   std::size_t const rank = std::min({std::size_t{4}, rows, width});
   std::vector<float> const start(warm, warm + rank * width);
   REQUIRE(measure(host, plan, gradient, states, works) == status{});

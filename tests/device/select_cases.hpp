@@ -196,7 +196,7 @@ void check_choice_of_exchange(Placement const& on, std::size_t coordinates)
     REQUIRE(encode(host, plan, copy, states, works) == status{});
     std::vector<std::uint32_t> want(plan.chunks());
     std::memcpy(
-      want.data(), works.data() + plan.places_offset(), want.size() * sizeof(std::uint32_t));
+      want.data(), works.data() + plan.offset("places"), want.size() * sizeof(std::uint32_t));
 
     typename Placement::template array<float> const values{gradient}, norms{plan.chunks()};
     typename Placement::template array<std::uint32_t> const places{plan.chunks()};

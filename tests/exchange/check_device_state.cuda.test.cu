@@ -129,10 +129,10 @@ TEST_CASE("[check_device_state] header, records and table are held to the plan w
   CHECK(is_refused(with(offsetof(state_header, layout)), "another version"));
   CHECK(is_refused(with(offsetof(state_header, layout) + 1), "another plan"));
   CHECK(is_refused(with(offsetof(state_header, step)), "header"));
-  CHECK(is_refused(with(plan.records_offset() + offsetof(tensor_record, first_chunk)), "record"));
-  CHECK(is_refused(with(plan.records_offset() + 2 * sizeof(tensor_record)), "record"));
-  CHECK(is_refused(with(plan.table_offset()), "table"));
-  CHECK(is_refused(with(plan.residual_offset() - 4), "table"));
+  CHECK(is_refused(with(plan.offset("records") + offsetof(tensor_record, first_chunk)), "record"));
+  CHECK(is_refused(with(plan.offset("records") + 2 * sizeof(tensor_record)), "record"));
+  CHECK(is_refused(with(plan.offset("table")), "table"));
+  CHECK(is_refused(with(plan.offset("residual") - 4), "table"));
   CHECK(check_state(exec, plan, state, own) == status{});
   // A state of another plan, and one of which the end is missing.
   CHECK(is_refused(check_state(exec, unfed, state), "another plan"));

@@ -162,24 +162,24 @@ TEST_CASE("[check_state] records, tables and matrices are held to the plan, also
                                offsetof(tensor_record, chunks),
                                offsetof(tensor_record, bypass),
                                offsetof(tensor_record, weight)}) {
-    CHECK(is_refused(with(plan.records_offset() + at), "record"));
-    CHECK(is_refused(with(plan.records_offset() + 2 * sizeof(tensor_record) + at), "record"));
+    CHECK(is_refused(with(plan.offset("records") + at), "record"));
+    CHECK(is_refused(with(plan.offset("records") + 2 * sizeof(tensor_record) + at), "record"));
   }
-  for (std::size_t at = plan.table_offset(); at < plan.residual_offset(); at += 4) {
+  for (std::size_t at = plan.offset("table"); at < plan.offset("residual"); at += 4) {
     CHECK(is_refused(with(at), "table"));
   }
   auto const sharded = presets::sharded_4.plan({4007, bucket}, ranks);
-  REQUIRE(sharded.table_offset() == sharded.shards_offset() + 3 * sizeof(shard_record));
+  REQUIRE(sharded.offset("table") == sharded.offset("shards") + 3 * sizeof(shard_record));
   saved = made_for(sharded);
   REQUIRE(check_state(sharded, behind_first(saved)) == status{});
-  for (std::size_t at = sharded.shards_offset(); at < sharded.table_offset(); ++at) {
+  for (std::size_t at = sharded.offset("shards"); at < sharded.offset("table"); ++at) {
     saved[1 + at] ^= std::byte{4};
     CHECK(is_refused(check_state(sharded, behind_first(saved)), "shard"));
     saved[1 + at] ^= std::byte{4};
   }
   auto const factors = presets::powersgd_r4.plan({4007, bucket}, ranks);
   saved              = made_for(factors);
-  saved[1 + factors.table_offset() + offsetof(matrix_record, slot)] ^= std::byte{4};
+  saved[1 + factors.offset("table") + offsetof(matrix_record, slot)] ^= std::byte{4};
   CHECK(is_refused(check_state(factors, behind_first(saved)), "table"));
 }
 

@@ -126,7 +126,7 @@ std::vector<std::uint32_t> payload_of(tests::staged_run<Codec>& run, int rank)
 {
   std::vector<std::uint32_t> words(run.plan().payload_bytes() / sizeof(std::uint32_t));
   std::memcpy(words.data(),
-              run.workspace(rank).data() + run.plan().payload_offset(),
+              run.workspace(rank).data() + run.plan().offset("payload"),
               words.size() * sizeof(std::uint32_t));
   return words;
 }

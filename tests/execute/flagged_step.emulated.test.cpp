@@ -78,9 +78,9 @@ class exchange {
     std::vector<float> out;
     for (int k = 0; k < ranks; ++k) {
       plan<Codec> const& p = plans_[at(k)];
-      std::size_t begin    = p.residual_offset();
-      if constexpr (scattering<Codec>) { begin = p.owner_residual_offset(); }
-      std::size_t const end   = p.residual_offset() + coordinates * sizeof(float);
+      std::size_t begin    = p.offset("residual");
+      if constexpr (scattering<Codec>) { begin = p.offset("owner_residual"); }
+      std::size_t const end   = p.offset("residual") + coordinates * sizeof(float);
       auto const* const first = reinterpret_cast<float const*>(state(k).data() + begin);
       out.insert(out.end(), first, first + (end - begin) / sizeof(float));
     }

@@ -42,7 +42,7 @@ void compare_extremes(Codec const& codec)
     REQUIRE(initialize(exec, plan, of, 1) == status{});
     REQUIRE(measure(exec, plan, values, of, bytes) == status{});
     REQUIRE(encode(exec, plan, values, of, bytes) == status{});
-    auto const payload     = bytes.subspan(plan.payload_offset(), plan.payload_bytes());
+    auto const payload     = bytes.subspan(plan.offset("payload"), plan.payload_bytes());
     std::size_t const each = payload.size() / std::size(words);
     for (std::size_t i = 0; i < payload.size(); i += sizeof(words[0])) {
       std::memcpy(payload.data() + i, &words[i / each], sizeof(words[0]));

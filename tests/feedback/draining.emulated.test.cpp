@@ -69,7 +69,7 @@ results exchange(Executor const& exec, Codec const& codec, int quiet)
       reinterpret_cast<state_header const*>(state[0].data())->last_was_non_finite());
     for (std::size_t rank = 0; rank < 2; ++rank) {
       auto const* const kept = reinterpret_cast<float const*>(ranks[rank].state.data() +
-                                                              ranks[rank].plan.residual_offset());
+                                                              ranks[rank].plan.offset("residual"));
       out.means.push_back(gradient[rank]);
       out.residuals.emplace_back(kept, kept + size);
     }

@@ -297,7 +297,7 @@ TEST_CASE("[feedback] Dion's steps and momenta are those of its formulas")
   tests::loopback_run<dion_codec<rank>> run{
     codec, layout{.coordinates = rows * columns, .tensors = matrix}, world, seed};
   auto const* const first =
-    reinterpret_cast<float const*>(run.state().data() + run.plan().warm_offset());
+    reinterpret_cast<float const*>(run.state().data() + run.plan().offset("warm"));
   values q(first, first + rank * columns), x(rows * columns);
   std::vector<values> momentum(world, values(rows * columns));
   std::vector<float> weights(rows * columns);

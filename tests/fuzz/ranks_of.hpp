@@ -182,7 +182,7 @@ class ranks_of final : public exchange_ranks {
   [[nodiscard]] std::size_t common_bytes() const override
   {
     std::size_t end = plans_[0].state_bytes();
-    for (std::size_t const own : {residual_offset(), plans_[0].owner_residual_offset()}) {
+    for (std::size_t const own : {residual_offset(), plans_[0].offset("owner_residual")}) {
       if (own != 0) { end = std::min(end, own); }
     }
     return end;
@@ -199,7 +199,7 @@ class ranks_of final : public exchange_ranks {
   [[nodiscard]] std::span<tensor_record const> records(int rank) override
   {
     return {
-      reinterpret_cast<tensor_record const*>(at(rank).state.data() + plans_[0].records_offset()),
+      reinterpret_cast<tensor_record const*>(at(rank).state.data() + plans_[0].offset("records")),
       static_cast<std::size_t>(header(rank).tensors)};
   }
 
@@ -209,7 +209,7 @@ class ranks_of final : public exchange_ranks {
       return {};
     } else {
       return {
-        reinterpret_cast<chunk_entry const*>(at(rank).state.data() + plans_[0].table_offset()),
+        reinterpret_cast<chunk_entry const*>(at(rank).state.data() + plans_[0].offset("table")),
         static_cast<std::size_t>(header(rank).chunks)};
     }
   }
@@ -297,7 +297,7 @@ class ranks_of final : public exchange_ranks {
     }
   }
 
-  [[nodiscard]] std::size_t residual_offset() const { return plans_[0].residual_offset(); }
+  [[nodiscard]] std::size_t residual_offset() const { return plans_[0].offset("residual"); }
 
   [[nodiscard]] static tampering_executor executor_of(exchange_settings const& settings)
   {

@@ -85,14 +85,14 @@ void describe(std::string const& name,
   std::copy(run.state(1).begin(), run.state(1).end(), s.begin());
   REQUIRE(measure(into.exec, plan, mine, s, w) == status{});
   if constexpr (agrees<Codec>) {
-    into.of[name + " agreed"] = digest(w.subspan(plan.agreed_offset(), plan.agreed_bytes()));
+    into.of[name + " agreed"] = digest(w.subspan(plan.offset("agreed"), plan.agreed_bytes()));
   }
   REQUIRE(encode(into.exec, plan, mine, s, w) == status{});
   if constexpr (gathering<Codec>) {
     into.of[name + " part"] =
-      digest(w.subspan(plan.payload_offset() + plan.part_bytes(), plan.part_bytes()));
+      digest(w.subspan(plan.offset("payload") + plan.part_bytes(), plan.part_bytes()));
   } else {
-    into.of[name + " payload"] = digest(w.subspan(plan.payload_offset(), plan.payload_bytes()));
+    into.of[name + " payload"] = digest(w.subspan(plan.offset("payload"), plan.payload_bytes()));
   }
   if constexpr (looking_up<Codec>) {
     std::vector<word4> indices(index_bytes(plan) / sizeof(word4));

@@ -48,9 +48,9 @@ TEST_CASE("[cublas_executor] grouped products are those of all matrices with the
     auto const gradient = make_gradient<float>(shape.coordinates, 0, step, false);
     ranks.write_gradients(step);
     auto const kept =
-      floats(mine.state.read(r.plan.residual_offset(), shape.coordinates * sizeof(float)));
+      floats(mine.state.read(r.plan.offset("residual"), shape.coordinates * sizeof(float)));
     auto const warm =
-      floats(mine.state.read(r.plan.warm_offset(), r.plan.factor_elements(1) * sizeof(float)));
+      floats(mine.state.read(r.plan.offset("warm"), r.plan.factor_elements(1) * sizeof(float)));
     REQUIRE(measure(exec, r.plan, r.gradient, r.state, r.workspace).ok());
     auto const p = floats(mine.read(ranks.agreed()[0]));
     CHECK(product_error(r.plan, 0, gradient, kept, warm.data(), p.data()) <= 1);

@@ -100,9 +100,9 @@ TEST_CASE(
   auto const& codec  = always<rank>;
   tests::loopback_run run(codec, layout{matrix.size(), tensors}, 1, 5);
   auto const* const warm =
-    reinterpret_cast<float const*>(run.state().data() + run.plan().warm_offset());
+    reinterpret_cast<float const*>(run.state().data() + run.plan().offset("warm"));
   auto const* const p =
-    reinterpret_cast<float const*>(run.workspace().data() + run.plan().factor_offset(0));
+    reinterpret_cast<float const*>(run.workspace().data() + run.plan().offset("even_factor"));
 
   // The span of P after k steps is (M M^T)^(k-1) M Q: every step multiplies the tangents by (s_4 / s_3)^2. Products in
   // float32 put errors of at most (64 + 2) 2^-24 of the largest singular value into the directions of the third.
@@ -228,7 +228,7 @@ TEST_CASE_TEMPLATE("[lowrank] every step has orthonormal or zero columns, for ev
       tests::loopback_run run(codec, layout{matrix.size(), tensors}, 1, 8);
       auto const& plan = run.plan();
       auto const* const factor =
-        reinterpret_cast<float const*>(run.workspace().data() + plan.factor_offset(0));
+        reinterpret_cast<float const*>(run.workspace().data() + plan.offset("even_factor"));
       for (int step = 0; step < steps; ++step) {
         auto const& out = run.exchange({matrix})[0];
         // Paired: P. Alternating: Q in even exchanges, P in odd ones.
@@ -344,10 +344,10 @@ TEST_CASE_TEMPLATE("[lowrank] all ranks end with equal bits, and bypassing tenso
     auto const& out = run.exchange(in);
     for (int k = 1; k < 4; ++k) {
       CHECK(std::memcmp(out[0].data(), out[static_cast<unsigned>(k)].data(), bucket_size * 4) == 0);
-      CHECK(
-        std::equal(run.state(k).begin(),
-                   run.state(k).begin() + static_cast<std::ptrdiff_t>(run.plan().residual_offset()),
-                   run.state(0).begin()));
+      CHECK(std::equal(run.state(k).begin(),
+                       run.state(k).begin() +
+                         static_cast<std::ptrdiff_t>(run.plan().offset("residual")),
+                       run.state(0).begin()));
     }
     for (tensor const& t : tensors) {
       if (t.size() > 200) { continue; }
@@ -605,9 +605,9 @@ void compare_to_formula(Codec codec)
                         .floor   = static_cast<double>(codec.metric.floor)};
   auto const scales_of = [&](int rank) { return metric_scales(run.plan(), run.state(rank)); };
   auto const* const warm =
-    reinterpret_cast<float const*>(run.state().data() + run.plan().warm_offset());
+    reinterpret_cast<float const*>(run.state().data() + run.plan().offset("warm"));
   auto const& matrix =
-    *reinterpret_cast<matrix_record const*>(run.state().data() + run.plan().table_offset());
+    *reinterpret_cast<matrix_record const*>(run.state().data() + run.plan().offset("table"));
   want.of_rows = in_turns && matrix.sends_rows(0);
   want.warm    = columns_of(warm, want.of_rows || !in_turns ? 90 : 70, Codec::rank);
   for (int rank = 0; rank < 2; ++rank) {

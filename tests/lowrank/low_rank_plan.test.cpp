@@ -153,13 +153,13 @@ TEST_CASE_TEMPLATE(
     64 + 3 * 64 + 2 * 112 + 4 * longest + (feeds_back<Codec> ? 4 * 19198 : 0);
   CHECK(plan.state_bytes() >= state);
   CHECK(plan.state_bytes() <= state + 15);
-  for (std::size_t const offset : {plan.agreed_offset(),
-                                   plan.payload_offset(),
-                                   plan.factor_offset(0),
-                                   plan.factor_offset(1),
-                                   plan.bypass_offset(),
-                                   plan.warm_offset(),
-                                   plan.residual_offset()}) {
+  for (std::size_t const offset : {plan.offset("agreed"),
+                                   plan.offset("payload"),
+                                   plan.offset("even_factor"),
+                                   plan.offset("odd_factor"),
+                                   plan.offset("bypass"),
+                                   plan.offset("warm"),
+                                   plan.offset("residual")}) {
     CHECK(offset % 16 == 0);
   }
 }

@@ -83,8 +83,8 @@ bool keeps_finite(fed_back_rank<Codec>& one)
 {
   using kept              = residual_element<Codec>;
   std::size_t const first = [&] {
-    if constexpr (owner_feeds_back<Codec>) { return one.of.owner_residual_offset(); }
-    return one.of.residual_offset();
+    if constexpr (owner_feeds_back<Codec>) { return one.of.offset("owner_residual"); }
+    return one.of.offset("residual");
   }();
   auto const* const values = reinterpret_cast<kept const*>(one.kept().data() + first);
   return std::all_of(values, values + (one.of.state_bytes() - first) / sizeof(kept), [](kept v) {

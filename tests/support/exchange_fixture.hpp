@@ -176,7 +176,7 @@ class exchange_ranks {
   void write_gains(float gain) const
   {
     for (rank_memory<Buffer> const& mine : memory_) {
-      mine.state.write(std::as_bytes(std::span{&gain, 1}), plan_of(0).gain_offset());
+      mine.state.write(std::as_bytes(std::span{&gain, 1}), plan_of(0).offset("gain"));
     }
   }
 
@@ -199,7 +199,7 @@ class exchange_ranks {
   {
     return wires([](auto const& r) {
       auto* const sent =
-        reinterpret_cast<std::uint32_t*>(r.workspace.data() + r.plan.payload_offset());
+        reinterpret_cast<std::uint32_t*>(r.workspace.data() + r.plan.offset("payload"));
       return gather_wire<std::uint32_t>{.data  = sent,
                                         .count = r.plan.payload_bytes() / sizeof(*sent)};
     });

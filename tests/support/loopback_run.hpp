@@ -70,13 +70,13 @@ class loopback_run {
   [[nodiscard]] tensor_record const& record(int tensor, int rank = 0) const
   {
     return reinterpret_cast<tensor_record const*>(state(rank).data() +
-                                                  plan().records_offset())[tensor];
+                                                  plan().offset("records"))[tensor];
   }
   [[nodiscard]] std::span<residual_element<Codec> const> residual(int rank = 0) const
   {
     return {reinterpret_cast<residual_element<Codec> const*>(state(rank).data() +
-                                                             plan().residual_offset()),
-            detail::residuals_in(plan())};
+                                                             plan().offset("residual")),
+            plan().own_coordinates()};
   }
 
  private:

@@ -44,7 +44,7 @@ class served_sums {
     constexpr std::size_t lane_bytes = Codec::lanes::bits / 8;
     for (std::size_t i = 0; i < plan_.payload_bytes(); i += lane_bytes) {
       int const code = table::value[random() % table::count] - table::granularity / 2;
-      std::memcpy(workspace_.data() + plan_.payload_offset() + i, &code, lane_bytes);
+      std::memcpy(workspace_.data() + plan_.offset("payload") + i, &code, lane_bytes);
       for (std::size_t k = 0; k < lane_bytes; ++k) {
         sums_[i + k] = static_cast<std::byte>(random() % 256);
       }

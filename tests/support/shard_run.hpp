@@ -82,7 +82,7 @@ class shard_run {
       if constexpr (in_metric<Codec>) {
         std::vector<metric_scale<Codec>> scales(metric_scales(plan, state).size());
         write_scales(std::span{scales});
-        states_.back().write(std::as_bytes(std::span{scales}), plan.scales_offset());
+        states_.back().write(std::as_bytes(std::span{scales}), plan.offset("scales"));
       }
     }
   }
@@ -172,7 +172,8 @@ template <class Buffer,
       auto const wire = codes_wire(run[r].plan, run[r].workspace);
       using element   = typename decltype(wire)::element;
       for (int part = 0; part < c.world; ++part) {
-        std::size_t const first = run[r].plan.payload_offset() + sizeof(element) * wire.begin(part);
+        std::size_t const first =
+          run[r].plan.offset("payload") + sizeof(element) * wire.begin(part);
         trace.push_back({"part", step, rank, run.workspace(r, first, wire.bytes(part))});
       }
       auto const shard = std::as_bytes(std::span{out[r]});

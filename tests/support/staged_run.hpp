@@ -87,7 +87,7 @@ class staged_run {
   [[nodiscard]] std::vector<int> codes(int rank, int ranks)
   {
     constexpr int bits = Codec::reducer_type::lane_bits;
-    auto const bytes   = workspace(rank).subspan(plan().payload_offset(), plan().payload_bytes());
+    auto const bytes   = workspace(rank).subspan(plan().offset("payload"), plan().payload_bytes());
     std::vector<int> out;
     for (std::size_t bit = 0; bit < 8 * bytes.size(); bit += bits) {
       int lane = 0;
@@ -111,7 +111,7 @@ class staged_run {
   }
   [[nodiscard]] tensor_record const& record(int rank)
   {
-    return *reinterpret_cast<tensor_record const*>(state(rank).data() + plan().records_offset());
+    return *reinterpret_cast<tensor_record const*>(state(rank).data() + plan().offset("records"));
   }
   [[nodiscard]] chunk_step const& step(int rank, std::size_t chunk)
   {
@@ -119,7 +119,7 @@ class staged_run {
   }
   [[nodiscard]] std::span<float const> residual(int rank)
   {
-    auto const* const first = state(rank).data() + plan().residual_offset();
+    auto const* const first = state(rank).data() + plan().offset("residual");
     return {reinterpret_cast<float const*>(first), plan().coordinates()};
   }
   [[nodiscard]] std::span<std::byte> state(int rank)

@@ -138,7 +138,7 @@ template <class Buffer, class Executor, class Codec, class ShardElement, class E
       auto const r    = static_cast<std::size_t>(rank);
       auto const wire = published_wire(run[r].plan, run[r].workspace);
       for (int part = 0; part < c.world; ++part) {
-        std::size_t const first = run[r].plan.gathered_offset() + 4 * wire.begin(part);
+        std::size_t const first = run[r].plan.offset("gathered") + 4 * wire.begin(part);
         trace.push_back({"part", step, rank, run.workspace(r, first, wire.bytes(part))});
       }
       auto const values = std::as_bytes(std::span{out[r]});

@@ -28,7 +28,7 @@ requires(weighs_kept<Codec>)
   [[nodiscard]] std::span<float, 1> feedback_gain(plan<Codec> const& plan,
                                                   std::span<std::byte> state) noexcept
 {
-  return std::span<float, 1>{reinterpret_cast<float*>(state.data() + plan.gain_offset()), 1};
+  return std::span<float, 1>{reinterpret_cast<float*>(state.data() + plan.offset("gain")), 1};
 }
 
 }  // namespace tersum::inline v0

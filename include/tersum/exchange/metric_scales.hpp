@@ -28,7 +28,7 @@ requires in_metric<Codec>
 [[nodiscard]] std::span<metric_scale<Codec>> metric_scales(plan<Codec> const& plan,
                                                            std::span<std::byte> state) noexcept
 {
-  return {reinterpret_cast<metric_scale<Codec>*>(state.data() + plan.scales_offset()),
+  return {reinterpret_cast<metric_scale<Codec>*>(state.data() + plan.offset("scales")),
           plan.coordinates()};
 }
 

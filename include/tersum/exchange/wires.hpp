@@ -46,15 +46,27 @@ template <class Codec>
 {
   static_assert(feeds_back<Codec> || owner_feeds_back<Codec>,
                 "tersum: this codec has no feedback, so that its state has no residuals");
-  std::size_t first = plan.residual_offset();
-  if constexpr (scattering<Codec>) { first = plan.owner_residual_offset(); }
-  std::uint64_t kept = feeds_back<Codec> ? plan.coordinates() : 0;
-  if constexpr (publishing<Codec>) { kept = plan.residuals(); }
-  using element         = residual_element<Codec>;
-  std::size_t const end = plan.residual_offset() + kept * sizeof(element);
+  std::size_t first = plan.offset("residual");
+  std::size_t const end =
+    first + (feeds_back<Codec> ? plan.own_coordinates() : 0) * sizeof(residual_element<Codec>);
+  if constexpr (scattering<Codec>) { first = plan.offset("owner_residual"); }
+  using element = residual_element<Codec>;
   return {reinterpret_cast<element*>(state.data() + first), (end - first) / sizeof(element)};
 }
 //! @}
+
+namespace detail {
+
+//! The array of this name in a workspace.
+template <class T, class Codec>
+[[nodiscard]] T* work_at(plan<Codec> const& plan,
+                         std::span<std::byte> workspace,
+                         section name) noexcept
+{
+  return reinterpret_cast<T*>(workspace.data() + plan.offset(name));
+}
+
+}  // namespace detail
 
 //! @name The rounds of an exchange
 //! @{
@@ -68,11 +80,10 @@ template <class Codec>
     "tersum: this codec agrees on nothing: go on with its payload, scattered or gathered wire");
   using op = typename Codec::agreed_op;
   // Here and below no empty member is left out: with clang as the compiler of the host nvcc 13.0 would crash.
-  return wire<op>{
-    .data  = reinterpret_cast<typename op::element*>(workspace.data() + plan.agreed_offset()),
-    .count = plan.agreed_bytes() / sizeof(typename op::element),
-    .op    = {},
-    .ranks = plan.ranks().size};
+  return wire<op>{.data  = detail::work_at<typename op::element>(plan, workspace, "agreed"),
+                  .count = plan.agreed_bytes() / sizeof(typename op::element),
+                  .op    = {},
+                  .ranks = plan.ranks().size};
 }
 
 //! Of a two-shot codec: this rank's codes of all parts, to be sent to the owners of the parts.
@@ -80,8 +91,8 @@ template <scattering Codec>
 [[nodiscard]] scatter_wire<std::uint32_t> scattered_wire(plan<Codec> const& plan,
                                                          std::span<std::byte> workspace) noexcept
 {
-  return {.sent     = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.payload_offset()),
-          .received = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.received_offset()),
+  return {.sent     = detail::work_at<std::uint32_t>(plan, workspace, "payload"),
+          .received = detail::work_at<std::uint32_t>(plan, workspace, "received"),
           .count    = plan.part_bytes() / sizeof(std::uint32_t),
           .ranks    = plan.ranks().size};
 }
@@ -91,8 +102,8 @@ template <sharding Codec>
 [[nodiscard]] auto shards_wire(plan<Codec> const& plan, std::span<std::byte> workspace) noexcept
 {
   return shards_wire_of<std::uint32_t, typename Codec::counts_type>{
-    .sent     = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.payload_offset()),
-    .received = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.received_offset()),
+    .sent     = detail::work_at<std::uint32_t>(plan, workspace, "payload"),
+    .received = detail::work_at<std::uint32_t>(plan, workspace, "received"),
     .count    = plan.payload_bytes() / sizeof(std::uint32_t),
     .ranks    = plan.ranks().size,
     .parts    = plan};
@@ -105,8 +116,8 @@ template <summing Codec>
   using op      = typename Codec::payload_op;
   using element = typename op::element;
   return summed_wire_of<op, typename Codec::counts_type>{
-    .data  = reinterpret_cast<element*>(workspace.data() + plan.payload_offset()),
-    .sum   = reinterpret_cast<element*>(workspace.data() + plan.received_offset()),
+    .data  = detail::work_at<element>(plan, workspace, "payload"),
+    .sum   = detail::work_at<element>(plan, workspace, "received"),
     .count = plan.payload_bytes() / sizeof(element),
     .ranks = plan.ranks().size,
     .parts = plan};
@@ -117,7 +128,7 @@ template <publishing Codec>
 [[nodiscard]] auto published_wire(plan<Codec> const& plan, std::span<std::byte> workspace) noexcept
 {
   return gather_wire_of<std::uint32_t, typename Codec::counts_type>{
-    .data  = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.gathered_offset()),
+    .data  = detail::work_at<std::uint32_t>(plan, workspace, "gathered"),
     .count = plan.payload_bytes() / sizeof(std::uint32_t),
     .ranks = plan.ranks().size,
     .parts = plan};
@@ -129,11 +140,10 @@ template <publishing Codec>
                                          std::span<std::byte> workspace) noexcept
 {
   using parts = typename Codec::counts_type::bypass_parts;
-  return gather_wire_of<float, parts>{
-    .data  = reinterpret_cast<float*>(workspace.data() + plan.bypass_offset()),
-    .count = plan.bypassed(),
-    .ranks = plan.ranks().size,
-    .parts = {plan}};
+  return gather_wire_of<float, parts>{.data  = detail::work_at<float>(plan, workspace, "bypass"),
+                                      .count = plan.bypassed(),
+                                      .ranks = plan.ranks().size,
+                                      .parts = {plan}};
 }
 
 //! What every rank sends to all others: its part of the mean (two shots), all of its codes (gathered), or the coordinates that
@@ -145,7 +155,7 @@ requires(gathering<Codec> || scattering<Codec> || copying<Codec>)
 {
   std::uint64_t bytes = plan.part_bytes();
   if constexpr (requires { plan.mean_part_bytes(); }) { bytes = plan.mean_part_bytes(); }
-  return {.data  = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.gathered_offset()),
+  return {.data  = detail::work_at<std::uint32_t>(plan, workspace, "gathered"),
           .count = bytes / sizeof(std::uint32_t),
           .ranks = plan.ranks().size};
 }
@@ -154,15 +164,14 @@ requires(gathering<Codec> || scattering<Codec> || copying<Codec>)
 template <class Codec>
 [[nodiscard]] auto payload_wire(plan<Codec> const& plan, std::span<std::byte> workspace) noexcept
 {
-  using op                 = typename Codec::payload_op;
-  std::size_t const offset = plan.payload_offset();
-  wire<op> payload{.data  = reinterpret_cast<typename op::element*>(workspace.data() + offset),
+  using op = typename Codec::payload_op;
+  wire<op> payload{.data  = detail::work_at<typename op::element>(plan, workspace, "payload"),
                    .count = plan.payload_bytes() / sizeof(typename op::element),
                    .op    = {},
                    .ranks = plan.ranks().size};
   if constexpr (has_combine_at<op>) {
     payload.op.parts =
-      reinterpret_cast<detail::selection_header const*>(workspace.data() + plan.selection_offset());
+      detail::work_at<detail::selection_header const>(plan, workspace, "selection");
   }
   return payload;
 }
@@ -171,11 +180,10 @@ template <class Codec>
 template <class Codec>
 [[nodiscard]] auto bypass_wire(plan<Codec> const& plan, std::span<std::byte> workspace) noexcept
 {
-  return wire<native_sum<float>>{
-    .data  = reinterpret_cast<float*>(workspace.data() + plan.bypass_offset()),
-    .count = plan.bypassed(),
-    .op    = {},
-    .ranks = plan.ranks().size};
+  return wire<native_sum<float>>{.data  = detail::work_at<float>(plan, workspace, "bypass"),
+                                 .count = plan.bypassed(),
+                                 .op    = {},
+                                 .ranks = plan.ranks().size};
 }
 //! The wire of a round in the list of stages: one of the above. A round of yours has another overload, in its own namespace.
 //! @{

@@ -9,7 +9,7 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/coder/coder.hpp>
 #include <tersum/concepts.hpp>
-#include <tersum/detail/gathered_counts.hpp>
+#include <tersum/form/detail/gather_counts.hpp>
 #include <tersum/form/detail/suits_own_scales.hpp>
 #include <tersum/form/form.hpp>
 #include <tersum/stages.hpp>
@@ -28,6 +28,9 @@ namespace tersum::inline v0 {
 struct gather {
   static constexpr bool in_shards = false;
 
+  //! How often values are encoded on their way.
+  [[nodiscard]] static constexpr float encodings(int) noexcept { return 1; }
+
   using first_round = stage_list<rounds::sum_bypass>;
   template <class Coder>
   using rounds_of = stage_list<rounds::gather_parts>;
@@ -38,7 +41,7 @@ struct gather {
   template <class Coder>
   using mean_coder = Coder;
   template <class Codec, class Coder>
-  using counts = detail::gathered_counts<Codec>;
+  using counts = detail::gather_counts<Codec>;
 
   template <class Chunker, class Rotator, class Coder, class Feedback, class Metric>
   [[nodiscard]] static constexpr bool suits() noexcept

@@ -10,8 +10,7 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/coder/coder.hpp>
 #include <tersum/concepts.hpp>
-#include <tersum/detail/cast_counts.hpp>
-#include <tersum/detail/code_counts.hpp>
+#include <tersum/form/detail/in_wire_counts.hpp>
 #include <tersum/form/detail/suits_summed_codes.hpp>
 #include <tersum/form/form.hpp>
 #include <tersum/stages.hpp>
@@ -71,6 +70,8 @@ template <chunker Chunker, rotator Rotator, feedback Feedback, metric Metric>
 struct in_wire {
   static constexpr bool in_shards = false;
 
+  [[nodiscard]] static constexpr float encodings(int) noexcept { return 1; }
+
   using first_round = stage_list<rounds::sum_bypass>;
   template <class Coder>
   using rounds_of = stage_list<rounds::reduce_payload>;
@@ -81,8 +82,7 @@ struct in_wire {
   template <class Coder>
   using mean_coder = Coder;
   template <class Codec, class Coder>
-  using counts =
-    std::conditional_t<adding_coder<Coder>, detail::code_counts<Codec>, detail::cast_counts<Codec>>;
+  using counts = detail::in_wire_counts<Codec>;
 
   template <class Chunker, class Rotator, class Coder, class Feedback, class Metric>
   [[nodiscard]] static constexpr bool suits() noexcept

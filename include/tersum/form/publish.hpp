@@ -9,7 +9,7 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/coder/coder.hpp>
 #include <tersum/concepts.hpp>
-#include <tersum/detail/values_counts.hpp>
+#include <tersum/form/detail/published_shards.hpp>
 #include <tersum/form/detail/suits_own_scales.hpp>
 #include <tersum/form/form.hpp>
 #include <tersum/stages.hpp>
@@ -40,7 +40,7 @@ struct publish {
   template <class Coder>
   using mean_coder = Coder;
   template <class Codec, class Coder>
-  using counts = detail::values_counts<Codec>;
+  using counts = detail::published_shards<Codec>;
 
   template <class Chunker, class Rotator, class Coder, class Feedback, class Metric>
   [[nodiscard]] static constexpr bool suits() noexcept

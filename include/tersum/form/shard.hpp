@@ -10,10 +10,10 @@
 #include <tersum/coder/coder.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/detail/policy_stages.hpp>
-#include <tersum/detail/sharded_counts.hpp>
-#include <tersum/detail/summed_counts.hpp>
+#include <tersum/form/detail/scaled_shards.hpp>
 #include <tersum/form/detail/suits_own_scales.hpp>
 #include <tersum/form/detail/suits_summed_codes.hpp>
+#include <tersum/form/detail/summed_shards.hpp>
 #include <tersum/form/form.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/types.hpp>
@@ -52,7 +52,7 @@ struct shard {
   using mean_coder = Coder;
   template <class Codec, class Coder>
   using counts = std::
-    conditional_t<adding_coder<Coder>, detail::summed_counts<Codec>, detail::sharded_counts<Codec>>;
+    conditional_t<adding_coder<Coder>, detail::summed_shards<Codec>, detail::scaled_shards<Codec>>;
 
   template <class Chunker, class Rotator, class Coder, class Feedback, class Metric>
   [[nodiscard]] static constexpr bool suits() noexcept

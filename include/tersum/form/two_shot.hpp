@@ -9,8 +9,8 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/coder/coder.hpp>
 #include <tersum/concepts.hpp>
-#include <tersum/detail/two_shot_counts.hpp>
 #include <tersum/form/detail/suits_own_scales.hpp>
+#include <tersum/form/detail/two_shot_counts.hpp>
 #include <tersum/form/form.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/types.hpp>
@@ -37,6 +37,9 @@ namespace tersum::inline v0 {
 //! It takes `scaled_codes` or a cast, and `fixed_chunks<C>` or `allocated_chunks<C, Widths...>` of up to 16 bits, C from 256.
 struct two_shot {
   static constexpr bool in_shards = false;
+
+  //! Each rank encodes its gradient, and the owner the mean. The errors of the ranks average as the gradients do.
+  [[nodiscard]] static constexpr float encodings(int world) noexcept { return world > 1 ? 2 : 1; }
 
   using first_round = stage_list<rounds::sum_bypass>;
   template <class Coder>

@@ -7,11 +7,13 @@
 #pragma once
 
 #include <tersum/codec_kinds.hpp>
+#include <tersum/detail/kernel_args.hpp>
 #include <tersum/detail/plan_checks.hpp>
-#include <tersum/detail/sections.hpp>
 #include <tersum/layout.hpp>
+#include <tersum/metric/plain_metric.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/state.hpp>
+#include <tersum/status.hpp>
 
 #include <cstdint>
 
@@ -28,16 +30,25 @@ class coordinate_counts : public plan_counts<Codec> {
     this->compressed_ = gradient.coordinates;
   }
 
-  [[nodiscard]] constexpr std::uint64_t agreed_scalars() const noexcept { return 0; }
-  [[nodiscard]] constexpr std::uint64_t agreed_bytes() const noexcept { return 0; }
-
-  [[nodiscard]] constexpr auto state_sections() const noexcept
+  //! Whether world and layout are such, and the gradient is one vector below so many coordinates.
+  [[nodiscard]] constexpr status check_vector(std::uint64_t limit) const noexcept
   {
-    return section_list{holds<state_header>(section::header, 1),
-                        holds<tensor_record>(section::records, this->tensors()),
-                        holds<float>(section::gain, gains_of<Codec>),
-                        holds<residual_element<Codec>>(
-                          section::residual, feeds_back<Codec> ? this->coordinates() : 0)};
+    if (status const s = check_world(this->world_); !s.ok()) { return s; }
+    if (!this->layout_.tensors.empty()) {
+      return {error_code::unsupported,
+              "the codec takes the gradient as one vector: leave layout.tensors empty"};
+    }
+    if (this->coordinates() >= limit) {
+      return {error_code::unsupported, "layout.coordinates is above what the codec can count"};
+    }
+    return check_layout(this->layout_);
+  }
+  constexpr void take_state(section_list& state, auto& args) const noexcept
+  {
+    args.header  = state.take<state_header>("header", 1);
+    args.records = state.take<tensor_record>("records", this->tensors());
+    args.bypassed.take_gain(state, 0);
+    args.residual = take_residual<Codec>(state, "residual", feeds_back<Codec>, this->coordinates());
   }
 
   template <class Visitor>

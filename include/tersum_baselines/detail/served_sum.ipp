@@ -27,10 +27,10 @@ status pack_indices(Executor const& exec,
     return s;
   }
   if (plan.chunks() == 0) { return {}; }
-  return exec.each(
-    item{.codes   = reinterpret_cast<word4 const*>(workspace.data() + plan.payload_offset()),
-         .indices = reinterpret_cast<word4*>(indices.data())},
-    index_bytes(plan) / sizeof(word4));
+  auto const* const codes = workspace.data() + plan.offset("payload");
+  return exec.each(item{.codes   = reinterpret_cast<word4 const*>(codes),
+                        .indices = reinterpret_cast<word4*>(indices.data())},
+                   index_bytes(plan) / sizeof(word4));
 }
 
 template <class Executor, looking_up Codec>
@@ -61,12 +61,13 @@ status unpack_sums(Executor const& exec,
   if (arrived.data() == nullptr) {
     return {error_code::invalid_argument, "arrived is a null pointer"};
   }
-  return exec.each(item{.sums  = reinterpret_cast<word4 const*>(sums.data()),
-                        .codes = reinterpret_cast<word4*>(workspace.data() + plan.payload_offset()),
-                        .steps = reinterpret_cast<chunk_step*>(workspace.data()),
-                        .arrived = arrived.data(),
-                        .world   = plan.ranks().size},
-                   plan.payload_bytes() / sizeof(word4));
+  return exec.each(
+    item{.sums    = reinterpret_cast<word4 const*>(sums.data()),
+         .codes   = reinterpret_cast<word4*>(workspace.data() + plan.offset("payload")),
+         .steps   = reinterpret_cast<chunk_step*>(workspace.data()),
+         .arrived = arrived.data(),
+         .world   = plan.ranks().size},
+    plan.payload_bytes() / sizeof(word4));
 }
 
 }  // namespace tersum::inline v0

@@ -58,7 +58,7 @@ class piece_coder {
 
   [[nodiscard]] std::span<std::byte> payload()
   {
-    return {workspace_.data() + plan_.gathered_offset(), plan_.payload_bytes()};
+    return {workspace_.data() + plan_.offset("gathered"), plan_.payload_bytes()};
   }
 
   //! What feedback keeps.

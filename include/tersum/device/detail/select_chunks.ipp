@@ -5,11 +5,11 @@
 //! Definitions of device/select_chunks.hpp.
 
 #include <tersum/chunk/detail/block_selection.hpp>
+#include <tersum/chunk/detail/chunk_choice.hpp>
 #include <tersum/chunk/detail/chunk_selection.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/detail/width_costs.hpp>
 #include <tersum/device/detail/perform.hpp>
 
 #include <limits>
@@ -18,16 +18,6 @@
 namespace tersum::inline v0 {
 
 namespace detail {
-
-//! What the costs of widths depend on where codes are summed, by the names that codecs give to their policies.
-template <class Chunker, class Reducer>
-struct summed_widths {
-  using chunker_type = Chunker;
-  using reducer_type = Reducer;
-  using payload_kind = payload::codes;
-
-  static constexpr int chunk_size = Chunker::chunk_size;
-};
 
 //! What the kernels of a selection are given.
 template <class Norm>
@@ -117,18 +107,19 @@ constexpr chunk_rule rule_of(top_chunks<Size, Scalar> const&, std::uint32_t most
 }
 
 template <int Size, int... Widths, int Bits>
-constexpr chunk_rule rule_of(allocated_chunks<Size, Widths...> const& chunker,
+constexpr chunk_rule rule_of(allocated_chunks<Size, Widths...> const& given,
                              saturating_sum<Bits> const&,
                              int world,
                              std::uint64_t words) noexcept
 {
-  using widths = detail::summed_widths<allocated_chunks<Size, Widths...>, saturating_sum<Bits>>;
-  constexpr std::uint32_t unit = detail::selection_unit<widths>();
+  using chunker                = allocated_chunks<Size, Widths...>;
+  using widths                 = detail::summed_widths<saturating_sum<Bits>>;
+  constexpr std::uint32_t unit = widths::template unit_words<chunker>;
   constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
   chunk_rule rule{};
   rule.capacity   = static_cast<std::uint32_t>(detail::minimum(words / unit, most));
   rule.unit_words = unit;
-  detail::rule_steps<widths>(rule, chunker, world);
+  detail::level_costs<chunker, widths>::add_steps(rule, given, world, 1);
   return rule;
 }
 

@@ -93,7 +93,7 @@ template <class Executor, class Codec, class Element, class Reduce>
   std::uint64_t const mean_words =
     ways_differ<Codec> ? plan.mean_chunk_words() : 0;  // 0: as those that ranks send
   part_recompression<recompression<Executor, Codec, Element>> const pieces{
-    minimum(plan.words_of_scales(), std::uint64_t{scattered.count}),
+    minimum(plan.owned_chunks(), std::uint64_t{scattered.count}),
     plan.chunk_words(),
     {exec, plan, args},
     mean_words};

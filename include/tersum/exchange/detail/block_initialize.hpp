@@ -8,7 +8,6 @@
 
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/random/sign_bits.hpp>
 
 #include <cstdint>
@@ -52,7 +51,7 @@ TERSUM_BODY void initialize_tensors(Context const& ctx,
   std::uint64_t const number = batch.first + ctx.block_rank();
   if (number == 0 && ctx.thread_rank() == 0) {
     *args.header = first_header(args, seed, coordinates, sign_key(0, seed), fingerprint);
-    first_gain(args);
+    args.bypassed.first_gain();
   }
   if (number >= args.tensors) { return; }
   tensor_record const& record = batch.records[ctx.block_rank()];

@@ -8,8 +8,8 @@
 #pragma once
 
 #include <tersum/block/block_group.hpp>
+#include <tersum/chunk/detail/chunk_choice.hpp>
 #include <tersum/codec_kinds.hpp>
-#include <tersum/detail/width_costs.hpp>
 #include <tersum/exchange/detail/block_metric.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/block_part_codes.hpp>

@@ -92,19 +92,9 @@ template <class Codec, class Bytes>
   return std::memcmp(&kept, &made, sizeof(kept)) == 0;
 }
 
-//! Whether the records of the ranks' shards are those of the plan.
-template <class Codec, class Bytes>
-[[nodiscard]] bool has_shards(plan<Codec> const& plan,
-                              state_reader<shard_record, Bytes> const& shards) noexcept
+[[nodiscard]] inline bool is_of_plan(shard_record const& kept, shard_record const& made) noexcept
 {
-  bool recorded      = true;
-  std::uint64_t rank = 0;
-  plan.for_each_shard([&](shard_record const& made) {
-    shard_record const kept = shards[rank++];
-    recorded =
-      recorded && kept.word == made.word && kept.first == made.first && kept.chunks == made.chunks;
-  });
-  return recorded;
+  return kept.word == made.word && kept.first == made.first && kept.chunks == made.chunks;
 }
 
 //! Whether plan and state fit, before any byte is read.
@@ -164,7 +154,7 @@ template <class Codec, class Bytes>
       header.sign_key != key) {
     return damaged("state: its header is damaged");
   }
-  state_reader<tensor_record, Bytes> const records{state, begin + plan.records_offset()};
+  state_reader<tensor_record, Bytes> const records{state, begin + plan.offset("records")};
   std::uint64_t number = 0;
   bool found           = true;
   plan.for_each_record([&](tensor_record const& made) {
@@ -172,20 +162,20 @@ template <class Codec, class Bytes>
     ++number;
   });
   if (!found) { return damaged("state: the record of a tensor is damaged"); }
-  if constexpr (in_shards<Codec>) {
-    if (!has_shards(plan, state_reader<shard_record, Bytes>{state, begin + plan.shards_offset()})) {
-      return damaged("state: the record of a shard is damaged");
-    }
-  }
+  state_reader<shard_record, Bytes> const shards{state, begin + plan.offset("shards")};
+  number = 0;
+  plan.for_each_shard(
+    [&](shard_record const& made) { found = found && is_of_plan(shards[number++], made); });
+  if (!found) { return damaged("state: the record of a shard is damaged"); }
   number = 0;
   if constexpr (is_low_rank<Codec>) {
-    state_reader<matrix_record, Bytes> const matrices{state, begin + plan.table_offset()};
+    state_reader<matrix_record, Bytes> const matrices{state, begin + plan.offset("table")};
     plan.for_each_matrix([&](matrix_record const& made) {
       found = found && is_of_plan(matrices[number], made);
       ++number;
     });
   } else {
-    state_reader<chunk_entry, Bytes> const table{state, begin + plan.table_offset()};
+    state_reader<chunk_entry, Bytes> const table{state, begin + plan.offset("table")};
     plan.for_each_record([&](tensor_record const& made) {
       found = found && has_chunks<Codec>(table, made, number);
       ++number;

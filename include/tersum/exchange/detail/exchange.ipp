@@ -8,30 +8,6 @@ namespace tersum::inline v0 {
 
 namespace detail {
 
-//! The word that the rank's random words are xored with; 0 for codecs without dither.
-template <class Codec>
-[[nodiscard]] constexpr std::uint32_t mask_of(int rank) noexcept
-{
-  if constexpr (requires { Codec::dither_type::mask(dither_key{}); }) {
-    dither_key key{};
-    key.rank = static_cast<std::uint32_t>(rank);
-    return Codec::dither_type::mask(key);
-  }
-  return 0;
-}
-
-//! What feedback keeps.
-template <class Codec>
-[[nodiscard]] residual_element<Codec>* residual_of(plan<Codec> const& plan,
-                                                   std::span<std::byte> state) noexcept
-{
-  if constexpr (feeds_back<Codec>) {
-    return place_in<residual_element<Codec>>(state, plan.residual_offset());
-  } else {
-    return nullptr;
-  }
-}
-
 //! @brief The arguments of one rank; `initialize` has neither gradient nor workspace.
 template <class Codec, class Element>
 [[nodiscard]] exchange_args<Codec, Element> make_args(plan<Codec> const& plan,
@@ -39,87 +15,12 @@ template <class Codec, class Element>
                                                       std::span<std::byte> state,
                                                       std::span<std::byte> workspace) noexcept
 {
-  exchange_args<Codec, Element> args{
-    .codec       = plan.codec(),
-    .gradient    = gradient,
-    .header      = place_in<state_header>(state, 0),
-    .records     = place_in<tensor_record>(state, plan.records_offset()),
-    .table       = place_in<chunk_entry>(state, plan.table_offset()),
-    .residual    = residual_of(plan, state),
-    .steps       = place_in<chunk_step>(workspace, 0),
-    .rotated     = place_in<float>(workspace, plan.rotated_offset()),
-    .payload     = place_in<std::uint32_t>(workspace, plan.payload_offset()),
-    .bypass      = place_in<float>(workspace, plan.bypass_offset()),
-    .agreed      = place_in<std::byte>(workspace, plan.agreed_offset()),
-    .chunks      = plan.chunks(),
-    .tensors     = plan.tensors(),
-    .world       = plan.ranks().size,
-    .rank        = static_cast<std::uint32_t>(plan.ranks().rank),
-    .dither_mask = mask_of<Codec>(plan.ranks().rank),
-    .selection   = {},
-    .parts       = {},
-    .bypassed    = {},
-    .metric      = {}};
-  if constexpr (in_metric<Codec>) {
-    args.metric.scales = place_in<metric_scale<Codec>>(state, plan.scales_offset());
-  }
-  if constexpr (weighs_kept<Codec>) {
-    args.bypassed.gain = place_in<float>(state, plan.gain_offset());
-  }
-  if constexpr (moves_with_codes<Codec>) { args.bypassed.count = plan.bypassed(); }
-  if constexpr (selects<Codec>) {
-    static_cast<selection_args&>(args.selection) = {
-      .rule    = plan.selection_rule(),
-      .scratch = place_in<selection_scratch>(workspace, plan.selection_offset()),
-      .places  = place_in<std::uint32_t>(workspace, plan.places_offset())};
-  }
-  if constexpr (orders_chunks<Codec>) {
-    args.selection.order = place_in<std::uint32_t>(workspace, plan.order_offset());
-  }
-  if constexpr (sharding<Codec>) {
-    args.parts = {.received = place_in<std::uint32_t>(workspace, plan.received_offset()),
-                  .records  = place_in<shard_record>(state, plan.shards_offset()),
-                  .begin    = plan.shard_begin(plan.ranks().rank),
-                  .end      = plan.shard_begin(plan.ranks().rank + 1)};
-  } else if constexpr (publishing<Codec>) {
-    args.parts = {.gathered = place_in<std::uint32_t>(workspace, plan.gathered_offset()),
-                  .records  = place_in<shard_record>(state, plan.shards_offset()),
-                  .held  = codes_differences<Codec> ? place_in<float>(workspace, plan.held_offset())
-                                                    : nullptr,
-                  .begin = plan.shard_begin(plan.ranks().rank),
-                  .end   = plan.shard_begin(plan.ranks().rank + 1)};
-  } else if constexpr (summing<Codec>) {
-    int const rank = plan.ranks().rank;
-    args.parts     = {.received = place_in<std::uint32_t>(workspace, plan.received_offset()),
-                      .begin    = plan.shard_begin(rank),
-                      .end      = plan.shard_begin(rank + 1),
-                      .first    = plan.first_chunk(rank),
-                      .chunks   = plan.owned_chunks()};
-  } else if constexpr (has_parts<Codec>) {
-    args.parts.gathered = place_in<std::uint32_t>(workspace, plan.gathered_offset());
-  } else if constexpr (casts<Codec> && feeds_back<Codec>) {
-    using wire_element = typename Codec::quantizer_type::element;
-    args.parts.largest = largest_summand<wire_element>(plan.ranks().size);
-    if constexpr (sizeof(wire_element) == 2) {
-      args.parts.pair = 0x10001u * from_float<wire_element>(args.parts.largest).bits;
-    }
-  }
-  if constexpr (scattering<Codec>) {
-    args.parts.received   = place_in<std::uint32_t>(workspace, plan.received_offset());
-    args.parts.part_words = plan.part_bytes() / sizeof(std::uint32_t);
-    if constexpr (requires { args.parts.mean_words; }) {
-      args.parts.mean_words = plan.mean_part_bytes() / sizeof(std::uint32_t);
-    }
-    if (owner_feeds_back<Codec>) {
-      args.parts.owner_residual =
-        place_in<residual_element<Codec>>(state, plan.owner_residual_offset());
-    }
-  }
-  if constexpr (copying<Codec>) {
-    // What this rank sends lies where all others receive it.
-    args.parts.part_words = plan.part_bytes() / sizeof(std::uint32_t);
-    if (args.payload != nullptr) { args.payload += args.rank * args.parts.part_words; }
-  }
+  exchange_args<Codec, Element> args{};
+  args.gradient = gradient;
+  plan.fill(args);
+  section_list kept{state}, work{workspace};
+  plan.take_state(kept, args);
+  plan.take_workspace(work, args);
   return args;
 }
 

@@ -11,9 +11,8 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
-#include <tersum/detail/code_counts.hpp>
-#include <tersum/detail/width_costs.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/form/detail/summed_shards.hpp>
 #include <tersum/types.hpp>
 
 #include <cmath>

@@ -28,14 +28,7 @@ namespace tersum::inline v0::detail {
 {
   using codec      = codec_of<decltype(launches)>;
   auto const& plan = launches.plan();
-  auto const& args = launches.args();
-  if constexpr (feeds_back<codec>) { launches.clear(args.residual, residuals_in(plan)); }
-  if constexpr (in_metric<codec>) { launches.clear(kept_scales_of(args), plan.scales()); }
-  if constexpr (scattering<codec>) {
-    if (owner_feeds_back<codec>) {
-      launches.clear(args.parts.owner_residual, plan.owned_residuals());
-    }
-  }
+  launches.clear_state();
   initialize_kernel kernel{{}, {}, stage.seed, plan.coordinates(), plan.state_fingerprint()};
   if constexpr (in_shards<codec>) {
     auto const ranks = static_cast<std::uint32_t>(plan.ranks().size);

@@ -6,11 +6,11 @@
 
 #pragma once
 
+#include <tersum/chunk/detail/chunk_choice.hpp>
 #include <tersum/chunk/detail/selection.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
-#include <tersum/detail/width_costs.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
 #include <tersum/exchange/detail/shard_map.hpp>

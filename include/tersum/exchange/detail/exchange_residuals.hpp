@@ -18,17 +18,6 @@
 
 namespace tersum::inline v0::detail {
 
-//! How many values the residual in a state has.
-template <class Codec>
-[[nodiscard]] constexpr std::uint64_t residuals_in(plan<Codec> const& plan) noexcept
-{
-  if constexpr (publishing<Codec>) {
-    return plan.residuals();
-  } else {
-    return plan.coordinates();
-  }
-}
-
 //! @brief By what `weighed` multiplies in this exchange what was kept.
 template <class Codec, class Element>
 [[nodiscard]] TERSUM_INLINE float weight_of_kept(
@@ -82,15 +71,6 @@ template <class Codec, class Element>
     return first_kept_draw(chunk, args.header->sign_key, rank);
   }
   return 0;
-}
-
-//! Writes the gain of a state before its first exchange.
-template <class Codec, class Element>
-TERSUM_INLINE void first_gain([[maybe_unused]] exchange_args<Codec, Element> const& args)
-{
-  if constexpr (weighs_kept<Codec>) {
-    for (int i = 0; i < 4; ++i) { args.bypassed.gain[i] = 1.0f; }
-  }
 }
 
 }  // namespace tersum::inline v0::detail

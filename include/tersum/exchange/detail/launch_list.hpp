@@ -6,10 +6,10 @@
 
 #pragma once
 
+#include <tersum/chunk/detail/chunk_choice.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/detail/width_costs.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/exchange_energies.hpp>
@@ -238,6 +238,14 @@ class launch_list {
   void clear(T* to, std::uint64_t count)
   {
     if (result_.ok()) { result_ = executor_.clear(to, count); }
+  }
+
+  //! Clears what a new state keeps zeros of.
+  void clear_state()
+  {
+    plan_.state_sections().for_each_cleared([&](std::size_t begin, std::size_t bytes) {
+      clear(reinterpret_cast<std::byte*>(args_.header) + begin, bytes);
+    });
   }
 
   //! item(memory, i) for 0 <= i < count.

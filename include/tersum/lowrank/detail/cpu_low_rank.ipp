@@ -21,14 +21,14 @@ TERSUM_LOW_RANK_TEMPLATE
 void TERSUM_LOW_RANK_STAGES::initialize(plan<codec_type> const& plan, std::uint64_t seed) const
 {
   *args_.header = first_header(args_, seed, plan.coordinates(), 0, plan.state_fingerprint());
-  first_gain(args_);
+  args_.bypassed.first_gain();
   tensor_record* record = args_.records;
   plan.for_each_record([&](tensor_record const& r) { *record++ = r; });
   matrix_record* matrix = args_.matrices;
   plan.for_each_matrix([&](matrix_record const& m) { *matrix++ = m; });
-  if constexpr (Feedback::enabled) { std::fill_n(args_.residual, plan.coordinates(), 0.0f); }
-  if constexpr (Metric::scaled) { std::fill_n(kept_scales_of(args_), plan.scales(), 0.0f); }
-  std::fill_n(args_.warm, round_up(args_.elements, 4), 0.0f);  // with the padding to 16 bytes
+  plan.state_sections().for_each_cleared([&](std::size_t begin, std::size_t bytes) {
+    std::fill_n(reinterpret_cast<std::byte*>(args_.header) + begin, bytes, std::byte{});
+  });
   parallel_for(
     threads_, args_.chunks, [&](std::uint64_t i) { refresh(args_.matrices[i], 1, 0, paired); });
 }

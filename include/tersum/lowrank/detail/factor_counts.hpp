@@ -11,6 +11,7 @@
 #include <tersum/detail/plan_checks.hpp>
 #include <tersum/detail/sections.hpp>
 #include <tersum/layout.hpp>
+#include <tersum/lowrank/detail/low_rank_args.hpp>
 #include <tersum/lowrank/low_rank.hpp>
 #include <tersum/lowrank/matrix_record.hpp>
 #include <tersum/plan.hpp>
@@ -119,38 +120,58 @@ class factor_counts : public plan_counts<Codec> {
     return factor_elements(1) * sizeof(wire);
   }
 
+  //! What kernels are given besides memory.
+  template <class Args>
+  constexpr void fill(Args& args) const noexcept
+  {
+    args.elements = factor_elements(1);
+    args.chunks   = this->chunks();
+    args.tensors  = this->tensors();
+    for (int turn = 0; turn < 2; ++turn) {
+      args.blocks[turn]   = blocks(turn);
+      args.products[turn] = product_blocks(turn);
+    }
+    args.row_blocks   = row_blocks();
+    args.world        = this->world_.size;
+    args.largest      = feeds_back<Codec> ? largest_summand<wire>(this->world_.size)
+                                          : std::numeric_limits<float>::infinity();
+    args.feedback     = this->codec_.feedback;
+    args.codec.metric = this->codec_.metric;
+  }
   //! @brief Factors in float32 lie on the wire, unless the wire has another element or has only one of them.
-  [[nodiscard]] constexpr auto workspace_sections() const noexcept
+  constexpr void take_workspace(section_list& work, auto& args) const noexcept
   {
-    constexpr bool converts = !std::is_same_v<wire, float>;
-    return section_list{
-      holds<std::uint32_t>(section::poisoned, this->chunks()),
-      holds<wire>(section::agreed, agreed_scalars(), 16),
-      holds<wire>(section::payload, factor_elements(1), 16),
-      converts || !paired ? holds<float>(section::even_factor, factor_elements(0), 16)
-                          : in_place_of(section::agreed, section::even_factor),
-      converts ? holds<float>(section::odd_factor, factor_elements(1), 16)
-               : in_place_of(section::payload, section::odd_factor),
-      holds<float>(section::slice_sums, maximum(partials_[0], partials_[1]), 16),
-      holds<float>(section::bypass, this->bypassed(), 16),
-      holds<std::uint32_t>(section::largest_scales, in_metric<Codec> ? this->chunks() : 0)};
+    args.poisoned      = work.take<std::uint32_t>("poisoned", this->chunks());
+    auto* const agreed = work.take<wire>("agreed", agreed_scalars());
+    args.wire[1]       = work.take<wire>("payload", factor_elements(1));
+    args.wire[0]       = paired ? agreed : args.wire[1];
+    if constexpr (!std::is_same_v<wire, float>) {
+      args.factor[0] = work.take<float>("even_factor", factor_elements(0));
+      args.factor[1] = work.take<float>("odd_factor", factor_elements(1));
+    } else {
+      args.factor[0] = agreed;
+      if (paired) {
+        work.share("agreed", "even_factor");
+      } else {
+        args.factor[0] = work.take<float>("even_factor", factor_elements(0));
+      }
+      work.share("payload", "odd_factor");
+      args.factor[1] = args.wire[1];
+    }
+    args.partials = work.take<float>("slice_sums", maximum(partials_[0], partials_[1]));
+    args.bypass   = work.take<float>("bypass", this->bypassed());
+    args.metric.take_largest(work, this->chunks());
   }
-  [[nodiscard]] constexpr auto state_sections() const noexcept
+  constexpr void take_state(section_list& state, auto& args) const noexcept
   {
-    return section_list{
-      holds<state_header>(section::header, 1),
-      holds<tensor_record>(section::records, this->tensors()),
-      holds<matrix_record>(section::table, this->chunks()),
-      holds<float>(section::gain, gains_of<Codec>),
-      holds<float>(section::scales, scales(), 16),
-      holds<float>(section::warm, factor_elements(1), 16),
-      holds<float>(section::residual, feeds_back<Codec> ? this->coordinates() : 0, 16)};
-  }
-
-  //! Scales of a metric, in whole sixteen bytes.
-  [[nodiscard]] constexpr std::uint64_t scales() const noexcept
-  {
-    return in_metric<Codec> ? round_up(this->coordinates(), 4) : 0;
+    using scales  = kept_scales<typename Codec::metric_type>;
+    args.header   = state.take<state_header>("header", 1);
+    args.records  = state.take<tensor_record>("records", this->tensors());
+    args.matrices = state.take<matrix_record>("table", this->chunks());
+    args.bypassed.take_gain(state, this->bypassed());
+    static_cast<scales&>(args.metric) = scales::of(state, this->coordinates());
+    args.warm                         = state.keep<float>("warm", factor_elements(1));
+    args.residual = take_residual<Codec>(state, "residual", feeds_back<Codec>, this->coordinates());
   }
 
   template <class Visitor>

@@ -6,15 +6,17 @@
 
 #pragma once
 
-#include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/detail/kernel_args.hpp>
 #include <tersum/lowrank/low_rank.hpp>
 #include <tersum/lowrank/matrix_record.hpp>
-#include <tersum/plan.hpp>
+#include <tersum/state.hpp>
+#include <tersum/types.hpp>
 
-#include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <span>
+#include <type_traits>
 
 namespace tersum::inline v0::detail {
 
@@ -34,10 +36,19 @@ template <bool Multiplied, class Wire, class Arithmetic>
   return Multiplied ? Arithmetic::multiply(above, limit * 0x1p-128f) : value;
 }
 
-//! @brief What kernels of factors in the units of a diagonal metric are given besides.
-struct diagonal_args {
-  float* scales;           // plan.coordinates() values
+//! @brief What kernels of factors are given of a metric.
+template <class Metric>
+struct matrix_scales : kept_scales<Metric> {
+  constexpr void take_largest(section_list&, std::uint64_t) noexcept {}
+};
+template <class Metric>
+requires(Metric::scaled) struct matrix_scales<Metric> : kept_scales<Metric> {
   std::uint32_t* largest;  // one a matrix: the bits of its largest scale
+
+  constexpr void take_largest(section_list& work, std::uint64_t matrices) noexcept
+  {
+    largest = work.take<std::uint32_t>("largest_scales", matrices);
+  }
 };
 
 //! @brief The part of a codec that its metric is.
@@ -75,58 +86,12 @@ struct exchange_args<low_rank_codec<LowRank, Wire, Schedule, Feedback, Metric>, 
   int world;
   float largest;  // of what feedback sends as a 16-bit factor: see largest_summand
   Feedback feedback;
-  std::conditional_t<Feedback::enabled && has_kept_weight<Feedback>, weighed_args, nothing>
-    bypassed;
+  std::
+    conditional_t<Feedback::enabled && has_kept_weight<Feedback>, weighed_feedback, steady_feedback>
+      bypassed;
   // Without a metric these two lie where nothing else does.
-  std::conditional_t<Metric::scaled, diagonal_args, nothing> metric;
-  std::conditional_t<Metric::scaled, metric_of_codec<Metric>, nothing> codec;
+  matrix_scales<Metric> metric;
+  metric_of_codec<Metric> codec;
 };
-
-template <class Codec, class Element>
-requires is_low_rank<Codec>
-[[nodiscard]] exchange_args<Codec, Element> make_args(plan<Codec> const& plan,
-                                                      Element* gradient,
-                                                      std::span<std::byte> state,
-                                                      std::span<std::byte> workspace) noexcept
-{
-  using wire              = typename Codec::wire_element;
-  std::size_t const first = agrees<Codec> ? plan.agreed_offset() : plan.payload_offset();
-  exchange_args<Codec, Element> args{
-    .gradient = gradient,
-    .header   = place_in<state_header>(state, 0),
-    .records  = place_in<tensor_record>(state, plan.records_offset()),
-    .matrices = place_in<matrix_record>(state, plan.table_offset()),
-    .warm     = place_in<float>(state, plan.warm_offset()),
-    .residual = feeds_back<Codec> ? place_in<float>(state, plan.residual_offset()) : nullptr,
-    .poisoned = place_in<std::uint32_t>(workspace, 0),
-    .wire   = {place_in<wire>(workspace, first), place_in<wire>(workspace, plan.payload_offset())},
-    .factor = {place_in<float>(workspace, plan.factor_offset(0)),
-               place_in<float>(workspace, plan.factor_offset(1))},
-    .partials   = place_in<float>(workspace, plan.slice_sums_offset()),
-    .bypass     = place_in<float>(workspace, plan.bypass_offset()),
-    .elements   = plan.factor_elements(1),
-    .chunks     = plan.chunks(),
-    .tensors    = plan.tensors(),
-    .blocks     = {plan.blocks(0), plan.blocks(1)},
-    .products   = {plan.product_blocks(0), plan.product_blocks(1)},
-    .row_blocks = plan.row_blocks(),
-    .world      = plan.ranks().size,
-    .largest    = feeds_back<Codec> ? largest_summand<wire>(plan.ranks().size)
-                                    : std::numeric_limits<float>::infinity(),
-    .feedback   = plan.codec().feedback,
-    .bypassed   = {},
-    .metric     = {},
-    .codec      = {}};
-  if constexpr (weighs_kept<Codec>) {
-    args.bypassed.gain = place_in<float>(state, plan.gain_offset());
-  }
-  if constexpr (in_metric<Codec>) {
-    std::size_t const largest = plan.workspace_sections().offset(section::largest_scales);
-    args.codec.metric         = plan.codec().metric;
-    args.metric               = {.scales  = place_in<float>(state, plan.scales_offset()),
-                                 .largest = place_in<std::uint32_t>(workspace, largest)};
-  }
-  return args;
-}
 
 }  // namespace tersum::inline v0::detail

@@ -32,7 +32,7 @@ struct write_header : kernel_of_threads<32, &cuda_tuning::small_blocks> {
 
   TERSUM_RUNS(if (ctx.thread_rank() == 0) {
     *args.header = first_header(args, seed, coordinates, 0, fingerprint);
-    first_gain(args);
+    args.bypassed.first_gain();
   })
 };
 
@@ -200,12 +200,7 @@ requires is_low_rank<Codec>
 [[nodiscard]] status run_stage(stage::initialize const& stage,
                                launch_list<Executor, Codec, Element>& launches)
 {
-  auto const& args = launches.args();
-  if constexpr (feeds_back<Codec>) { launches.clear(args.residual, launches.plan().coordinates()); }
-  if constexpr (in_metric<Codec>) {
-    launches.clear(kept_scales_of(args), launches.plan().scales());
-  }
-  launches.clear(args.warm, round_up(args.elements, 4));
+  launches.clear_state();
   if (!launches.result().ok()) { return launches.result(); }
   return initialize_low_rank(launches.plan(), stage.seed, launches.each());
 }

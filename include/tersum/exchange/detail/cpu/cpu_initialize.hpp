@@ -8,11 +8,11 @@
 
 #include <tersum/exchange/detail/block_initialize.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/random/sign_bits.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
@@ -26,7 +26,7 @@ void initialize_state(exchange_args<Codec, Element> const& args,
   constexpr int size = Codec::chunk_size;
   *args.header =
     first_header(args, seed, plan.coordinates(), sign_key(0, seed), plan.state_fingerprint());
-  first_gain(args);
+  args.bypassed.first_gain();
   std::uint32_t number = 0;
   plan.for_each_record([&](tensor_record const& record) {
     args.records[number] = record;
@@ -39,20 +39,12 @@ void initialize_state(exchange_args<Codec, Element> const& args,
     }
     ++number;
   });
-  if constexpr (feeds_back<Codec>) {
-    std::fill_n(args.residual, residuals_in(plan), residual_element<Codec>{});
-  }
-  if constexpr (in_metric<Codec>) {
-    std::fill_n(kept_scales_of(args), plan.scales(), metric_scale<Codec>{});
-  }
+  plan.state_sections().for_each_cleared([&](std::size_t begin, std::size_t bytes) {
+    std::fill_n(reinterpret_cast<std::byte*>(args.header) + begin, bytes, std::byte{});
+  });
   if constexpr (in_shards<Codec>) {
     plan.for_each_shard(
       [to = args.parts.records](shard_record const& record) mutable { *to++ = record; });
-  }
-  if constexpr (scattering<Codec>) {
-    if (owner_feeds_back<Codec>) {
-      std::fill_n(args.parts.owner_residual, plan.owned_residuals(), residual_element<Codec>{});
-    }
   }
 }
 

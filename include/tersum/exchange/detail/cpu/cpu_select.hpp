@@ -8,7 +8,6 @@
 
 #include <tersum/chunk/detail/chunk_selection.hpp>
 #include <tersum/chunk/detail/selection.hpp>
-#include <tersum/detail/width_costs.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/exchange_energies.hpp>
 #include <tersum/exchange/detail/steps.hpp>

@@ -6,12 +6,13 @@
 
 #pragma once
 
-#include <tersum/detail/chunk_counts.hpp>
+#include <tersum/codec_kinds.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/detail/codec_counts.hpp>
+#include <tersum/form/detail/part_args.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
-#include <tersum/state.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -21,9 +22,13 @@ namespace tersum::inline v0::detail {
 //! without feedback takes the place of what was sent. With feedback that is needed until the end. Where the ways differ
 //! parts of the mean lie elsewhere than the parts that were sent, some of which may still have to leave.
 template <class Codec>
-struct two_shot_counts : chunk_counts<Codec> {
+struct two_shot_counts : codec_counts<Codec> {
+  using residual = residual_element<Codec>;
+  using parts_type =
+    std::conditional_t<ways_differ<Codec>, two_way_args<residual>, part_args<residual>>;
+
   constexpr two_shot_counts(Codec const& codec, layout const& gradient, world const& ranks)
-    : chunk_counts<Codec>(codec, gradient, ranks)
+    : codec_counts<Codec>(codec, gradient, ranks)
   {
     if constexpr (owner_feeds_back<Codec>) {
       for (int const value : {ranks.size, ranks.rank}) {
@@ -38,8 +43,9 @@ struct two_shot_counts : chunk_counts<Codec> {
     std::uint64_t words = owned_chunks() * (chunk_words() + 1);
     if constexpr (selects<Codec>) {
       // Of parts dealt widest first none exceeds the mean by more than the widest chunk.
-      words =
-        this->travels() ? of_a_rank(this->capacity_words() + chunk_words() * (size() - 1)) : 0;
+      words = this->travels()
+                ? of_a_rank(this->choice_.capacity_words() + chunk_words() * (size() - 1))
+                : 0;
     }
     return round_up(words * sizeof(std::uint32_t), this->alignment);
   }
@@ -59,22 +65,15 @@ struct two_shot_counts : chunk_counts<Codec> {
   {
     return mean_part_bytes() * size();
   }
-  //! Elements of the owner's residual.
-  [[nodiscard]] constexpr std::uint64_t owned_residuals() const noexcept
-  {
-    return owned_chunks() * Codec::chunk_size;
-  }
   //! With fixed chunks: the most chunks that a rank owns.
   [[nodiscard]] constexpr std::uint64_t owned_chunks() const noexcept
   {
     return of_a_rank(this->chunks());
   }
-  //! Words at the end of a part that must have arrived before any chunk of it is decoded.
-  [[nodiscard]] constexpr std::uint64_t words_of_scales() const noexcept { return owned_chunks(); }
   //! The most words that the codes of one chunk take.
   [[nodiscard]] static constexpr std::uint64_t chunk_words() noexcept
   {
-    if constexpr (selects<Codec>) { return chunk_counts<Codec>::widest_words(); }
+    if constexpr (selects<Codec>) { return chunk_choice<Codec>::widest_words(); }
     return code_words<typename Codec::quantizer_type>(Codec::chunk_size);
   }
   //! The same of the mean.
@@ -88,30 +87,29 @@ struct two_shot_counts : chunk_counts<Codec> {
   {
     return words - free_words(chunk_words(), ranks);
   }
-  [[nodiscard]] constexpr auto workspace_sections() const noexcept
+  constexpr void take_parts(section_list& work, auto& args) const noexcept
   {
-    std::uint64_t const words = payload_bytes() / sizeof(std::uint32_t);
-    return section_list{holds<selection_scratch>(section::selection, selects<Codec> ? 1 : 0),
-                        holds<std::uint32_t>(section::places, this->places()),
-                        holds<std::uint32_t>(section::order, this->ordered()),
-                        holds<std::uint32_t>(section::payload, words),
-                        feeds_back<Codec> || ways_differ<Codec>
-                          ? holds<std::uint32_t>(section::gathered, mean_bytes() / 4)
-                          : in_place_of(section::payload, section::gathered),
-                        holds<std::uint32_t>(section::received, words),
-                        holds<float>(section::bypass, this->bypassed()),
-                        holds<std::byte>(section::agreed, this->agreed_room())};
+    auto& parts      = args.parts;
+    args.payload     = work.take_bytes<std::uint32_t>("payload", payload_bytes());
+    parts.gathered   = args.payload;
+    parts.part_words = part_bytes() / sizeof(std::uint32_t);
+    if constexpr (feeds_back<Codec> || ways_differ<Codec>) {
+      parts.gathered = work.take_bytes<std::uint32_t>("gathered", mean_bytes());
+    } else {
+      work.share("payload", "gathered");
+    }
+    if constexpr (ways_differ<Codec>) {
+      parts.mean_words = mean_part_bytes() / sizeof(std::uint32_t);
+    }
   }
-  [[nodiscard]] constexpr auto state_sections() const noexcept
+  constexpr void take_received(section_list& work, auto& args) const noexcept
   {
-    std::uint64_t const owned = owner_feeds_back<Codec> ? owned_residuals() : 0;
-    return section_list{holds<state_header>(section::header, 1),
-                        holds<tensor_record>(section::records, this->tensors()),
-                        holds<chunk_entry>(section::table, this->chunks()),
-                        this->section_of_scales(),
-                        holds<float>(section::gain, gains_of<Codec>),
-                        holds<residual_element<Codec>>(section::owner_residual, owned),
-                        holds<residual_element<Codec>>(section::residual, this->residuals())};
+    args.parts.received = work.take_bytes<std::uint32_t>("received", payload_bytes());
+  }
+  constexpr void take_owned(section_list& state, auto& args) const noexcept
+  {
+    args.parts.owner_residual = take_residual<Codec>(
+      state, "owner_residual", owner_feeds_back<Codec>, owned_chunks() * Codec::chunk_size);
   }
 
  private:

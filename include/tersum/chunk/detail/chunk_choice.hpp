@@ -1,0 +1,230 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What plans count and check of a chunker: which chunks its budget pays for, by which rule, and the memory of the choice.
+
+#pragma once
+
+#include <tersum/chunk/detail/selection.hpp>
+#include <tersum/chunk/norm_log.hpp>
+#include <tersum/codec_kinds.hpp>
+#include <tersum/coder/detail/coder_counts.hpp>
+#include <tersum/concepts.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/detail/plan_checks.hpp>
+#include <tersum/detail/policy_kinds.hpp>
+#include <tersum/detail/sections.hpp>
+#include <tersum/layout.hpp>
+#include <tersum/state.hpp>
+#include <tersum/status.hpp>
+
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+namespace tersum::inline v0::detail {
+
+//! Codecs whose kernels take the chunks of the gradient by their widths, so that the threads of a warp do the same.
+template <class Codec>
+inline constexpr bool orders_chunks = several_bits<Codec> && (scattering<Codec> || copying<Codec>);
+
+//! @brief The levels of a chunker with several widths: what a chunk on each costs and loses.
+//! @tparam Widths  `coder_counts`, or `summed_widths` of a reducer.
+template <class Chunker, class Widths>
+struct level_costs {
+  //! Words of a chunk, its scales included.
+  [[nodiscard]] static constexpr std::uint32_t words(int level) noexcept
+  {
+    constexpr int size = Chunker::chunk_size;
+    return level == 0 ? 0 : Widths::words(size, Chunker::widths[level - 1]) + Widths::words_apart;
+  }
+  template <int Level = 1>
+  [[nodiscard]] static constexpr float distortion(int level, int world) noexcept
+  {
+    if constexpr (Level < Chunker::level_count) {
+      if (level > Level) { return distortion<Level + 1>(level, world); }
+    }
+    return Widths::template distortion<Chunker::widths[Level - 1]>(world);
+  }
+
+  //! @brief The steps from width to width, and the exponent of energies. Widths that are not on the convex hull of the distortions
+  //! are left out, since they never pay.
+  //! @param encodings  How often a chunk is encoded.
+  static constexpr void add_steps(selection_rule& rule,
+                                  Chunker const& given,
+                                  int world,
+                                  float encodings) noexcept
+  {
+    rule.exponent   = static_cast<std::uint32_t>(given.weighting * 65536.0f);
+    rule.step_bits  = 7;
+    int level       = 0;
+    float lost      = 1.0f;  // without bits
+    auto const left = [&](int at) { return encodings * distortion(at, world); };
+    while (level < Chunker::level_count) {
+      int best    = 0;
+      float worth = 0;
+      for (int next = level + 1; next <= Chunker::level_count; ++next) {
+        float const less  = lost - left(next);
+        auto const more   = static_cast<float>(words(next) - words(level));
+        float const a_bit = less / (more * (32.0f / Chunker::chunk_size));
+        if (a_bit > worth) {
+          worth = a_bit;
+          best  = next;
+        }
+      }
+      if (best == 0) { break; }
+      rule.level[rule.steps] = static_cast<std::uint32_t>(best);
+      rule.cost[rule.steps]  = (words(best) - words(level)) / Widths::template unit_words<Chunker>;
+      rule.offset[rule.steps] =
+        numbered_offset(key_bias + float_bits(worth) - float_bits(1.0f), rule.steps);
+      lost = left(best);
+      ++rule.steps;
+      level = best;
+    }
+    for (int l = 1; l <= Chunker::level_count; ++l) {
+      rule.words[l] = words(l) - Widths::words_apart;
+    }
+  }
+};
+
+//! @brief Every chunk travels: there is no choice, and nothing that it needs.
+template <class Codec>
+struct chunk_choice {
+  struct args {};
+
+  constexpr explicit chunk_choice(auto const&) noexcept {}
+  [[nodiscard]] constexpr bool travels() const noexcept { return true; }
+  [[nodiscard]] constexpr status check(auto const&) const noexcept { return {}; }
+  [[nodiscard]] constexpr args take(section_list&, auto const&) const noexcept { return {}; }
+};
+
+//! @brief The chunker chooses the chunks that travel under a budget of bits.
+template <class Codec>
+requires(selects<Codec>) class chunk_choice<Codec> {
+  using chunker = typename Codec::chunker_type;
+
+ public:
+  using args = std::conditional_t<orders_chunks<Codec>, ordered_selection_args, selection_args>;
+
+  //! Finds the units that the bits pay for once the norms are paid, at most what all chunks can use.
+  template <class Counts>
+  constexpr explicit chunk_choice(Counts const& counts) noexcept
+  {
+    counts.for_each_record(
+      [this](tensor_record const& record) { weighted_ = weighted_ || record.weight != 1; });
+    float const bits = counts.codec().chunker.bits;
+    if (!check_budget(bits).ok()) { return; }
+    double const paid = static_cast<double>(bits) * static_cast<double>(counts.compressed()) / 32 -
+                        static_cast<double>(counts.agreed_size(counts.chunks())) / 4;
+    double const usable = Codec::counts_type::usable_words(paid, counts.ranks());
+    double const units  = usable / unit_words();
+    if (units >= 1) {
+      capacity_ = static_cast<std::uint32_t>(
+        minimum(most_units(counts.chunks()), static_cast<std::uint64_t>(minimum(units, 4e9))));
+    }
+  }
+
+  [[nodiscard]] constexpr bool travels() const noexcept { return capacity_ > 0; }
+  //! Words of the chunks that the budget pays for.
+  [[nodiscard]] constexpr std::uint64_t capacity_words() const noexcept
+  {
+    return std::uint64_t{capacity_} * unit_words();
+  }
+  //! Words of a chunk on the highest level.
+  [[nodiscard]] static constexpr std::uint64_t widest_words() noexcept
+  {
+    return costs<chunker>::words(chunker::level_count);
+  }
+
+  template <class Counts>
+  [[nodiscard]] constexpr status check(Counts const& counts) const noexcept
+  {
+    auto const refuse = [](std::string_view sentence) {
+      return status{error_code::invalid_argument, sentence};
+    };
+    if (counts.chunks() >= std::uint64_t{1} << 29) {
+      return refuse(
+        "layout.coordinates has more than 2^29 chunks: exchange it in parts, or use larger chunks");
+    }
+    auto const& given = counts.codec().chunker;
+    if (status const s = check_budget(given.bits); !s.ok()) { return s; }
+    for (tensor const& t : counts.gradient().tensors) {
+      if (!(t.weight >= 0 && t.weight <= std::numeric_limits<float>::max())) {
+        return refuse("the weight of a tensor must be finite and not negative");
+      }
+    }
+    if constexpr (several_bits<Codec>) {
+      if (!(given.weighting >= 0 && given.weighting <= 1)) {
+        return refuse("the chunker's weighting must be between 0 and 1");
+      }
+    }
+    if (most_units(counts.chunks()) > std::numeric_limits<std::uint32_t>::max()) {
+      return refuse("layout.coordinates has more than 2^34 coordinates: exchange it in parts");
+    }
+    if (std::is_same_v<typename Codec::norm_scalar, norm_log>) {
+      if (weighted_) {
+        return {error_code::unsupported,
+                "tensors have weights, which norm_log cannot take: use bfloat16 or float"};
+      }
+      if (counts.ranks().size > norm_log::max_world) {
+        return {error_code::world_too_large,
+                "world.size is above 64, too large for norm_log: use bfloat16 or float"};
+      }
+    }
+    return {};
+  }
+
+  //! @brief The rule by which chunks are chosen; the same on every rank.
+  [[nodiscard]] constexpr selection_rule rule(Codec const& codec, world const& ranks) const noexcept
+  {
+    selection_rule rule{};
+    rule.weighted   = weighted_ ? 1 : 0;
+    rule.capacity   = capacity_;
+    rule.unit_words = unit_words();
+    if constexpr (several_bits<Codec>) {
+      costs<chunker>::add_steps(
+        rule, codec.chunker, ranks.size, Codec::form_type::encodings(ranks.size));
+    } else {
+      rule.exponent = 65536;
+      rule.steps    = 1;
+      rule.level[0] = 1;
+      rule.cost[0]  = 1;
+      rule.words[1] = rule.unit_words;
+    }
+    return rule;
+  }
+
+  template <class Counts>
+  [[nodiscard]] constexpr args take(section_list& work, Counts const& counts) const noexcept
+  {
+    std::uint64_t const places = round_up(counts.chunks(), 4);
+    args out{};
+    out.rule    = rule(counts.codec(), counts.ranks());
+    out.scratch = work.take<selection_scratch>("selection", 1);
+    out.places  = work.take<std::uint32_t>("places", places);
+    if constexpr (orders_chunks<Codec>) { out.order = work.take<std::uint32_t>("order", places); }
+    return out;
+  }
+
+ private:
+  using widths = coder_counts<typename Codec::coder_type>;
+  template <class Chunker>
+  using costs = level_costs<Chunker, widths>;
+
+  [[nodiscard]] static constexpr std::uint32_t unit_words() noexcept
+  {
+    return widths::template unit_words<chunker>;
+  }
+  //! Units that all chunks can use.
+  [[nodiscard]] static constexpr std::uint64_t most_units(std::uint64_t chunks) noexcept
+  {
+    if constexpr (several_bits<Codec>) { return chunks * (widest_words() / unit_words()); }
+    return chunks;
+  }
+
+  std::uint32_t capacity_ = 0;
+  bool weighted_          = false;  // tensors have weights other than 1
+};
+
+}  // namespace tersum::inline v0::detail

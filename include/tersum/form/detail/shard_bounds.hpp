@@ -1,0 +1,200 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The shard of each rank, and where it begins and ends.
+
+#pragma once
+
+#include <tersum/detail/bits.hpp>
+#include <tersum/detail/codec_counts.hpp>
+#include <tersum/detail/plan_checks.hpp>
+#include <tersum/layout.hpp>
+#include <tersum/quantize/detail/code_words.hpp>
+#include <tersum/state.hpp>
+#include <tersum/status.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+namespace tersum::inline v0::detail {
+
+//! @brief What forms derive their counts from if each rank has a shard.
+template <class Codec>
+class shard_bounds : public codec_counts<Codec> {
+ public:
+  constexpr shard_bounds(Codec const& codec,
+                         layout const& gradient,
+                         world const& ranks,
+                         std::span<std::uint64_t const> boundaries)
+    : codec_counts<Codec>(codec, gradient, ranks), boundaries_(boundaries)
+  {
+    uneven_ = !boundaries.empty() && are_boundaries();
+  }
+
+  [[nodiscard]] constexpr status check() const noexcept
+  {
+    if (status const s = codec_counts<Codec>::check(); !s.ok()) { return s; }
+    if (!are_boundaries()) {
+      return {error_code::invalid_argument,
+              "boundaries must be world.size + 1 ascending numbers from 0 to layout.coordinates"};
+    }
+    return {};
+  }
+
+  //! @name Shards
+  //! Rank r's shard is the coordinates from shard_begin(r) to shard_begin(r + 1).
+  //! @{
+  [[nodiscard]] constexpr std::uint64_t shard_begin(int rank) const noexcept
+  {
+    auto const r = static_cast<std::uint64_t>(rank);
+    if (uneven_) { return boundaries_[r]; }
+    auto const n = static_cast<std::uint64_t>(maximum(this->world_.size, 1));
+    return this->coordinates() / n * r + this->coordinates() % n * r / n;
+  }
+  //! Coordinates of this rank's shard.
+  [[nodiscard]] constexpr std::uint64_t shard_size() const noexcept
+  {
+    return shard_begin(rank() + 1) - shard_begin(rank());
+  }
+  //! @}
+
+ protected:
+  //! Sets the ends of this rank's shard.
+  constexpr void bound(auto& parts) const noexcept
+  {
+    parts.begin = shard_begin(rank());
+    parts.end   = shard_begin(rank() + 1);
+  }
+  //! Whether world and boundaries are such that shards can be counted, which check() says.
+  [[nodiscard]] constexpr bool is_made() const noexcept
+  {
+    return check_world(this->world_).ok() && are_boundaries();
+  }
+  //! Where the shards begin is part of what a state holds.
+  constexpr void add_boundaries() noexcept
+  {
+    for (int rank = 0; rank <= this->world_.size; ++rank) {
+      this->fingerprint_ = mix(this->fingerprint_, shard_begin(rank));
+    }
+  }
+  //! This rank, where it is not said the first one.
+  [[nodiscard]] constexpr int rank() const noexcept { return maximum(this->world_.rank, 0); }
+  [[nodiscard]] constexpr std::uint64_t ranks_of() const noexcept
+  {
+    return static_cast<std::uint64_t>(maximum(this->world_.size, 1));
+  }
+  [[nodiscard]] constexpr bool are_boundaries() const noexcept
+  {
+    if (boundaries_.empty()) { return true; }
+    if (boundaries_.size() != ranks_of() + 1) { return false; }
+    if (boundaries_.front() != 0 || boundaries_.back() != this->coordinates()) { return false; }
+    return std::is_sorted(boundaries_.begin(), boundaries_.end());
+  }
+
+ private:
+  std::span<std::uint64_t const> boundaries_;
+  bool uneven_ = false;  // the boundaries are given, and are such
+};
+
+//! @brief The same where boundaries cut tensors: records are pieces of tensors, so that a chunk has one owner.
+template <class Codec>
+class cut_shards : public shard_bounds<Codec> {
+ public:
+  constexpr cut_shards(Codec const& codec,
+                       layout const& gradient,
+                       world const& ranks,
+                       std::span<std::uint64_t const> boundaries)
+    : shard_bounds<Codec>(codec, gradient, ranks, boundaries)
+  {
+    if (!this->is_made()) { return; }
+    this->tensors_ = this->chunks_ = 0;
+    for_each_record([this](tensor_record const& record) {
+      ++this->tensors_;
+      this->chunks_ += record.chunks;
+    });
+    this->add_boundaries();
+  }
+
+  //! Pieces of tensors, none of which lies in two shards, and each of which begins a chunk.
+  template <class Visitor>
+  constexpr void for_each_record(Visitor visit) const
+  {
+    constexpr std::uint64_t size = Codec::chunk_size;
+    int rank                     = 0;
+    std::uint64_t first_chunk    = 0;
+    codec_counts<Codec>::for_each_record([&](tensor_record const& whole) {
+      tensor_record piece     = whole;
+      std::uint64_t const end = whole.offset + whole.size;
+      while (piece.offset < end) {
+        while (rank + 1 < this->world_.size && this->shard_begin(rank + 1) <= piece.offset) {
+          ++rank;
+        }
+        bool const is_last = rank + 1 >= this->world_.size;
+        piece.size = (is_last ? end : minimum(end, this->shard_begin(rank + 1))) - piece.offset;
+        piece.first_chunk = first_chunk;
+        piece.chunks = whole.chunks == 0 ? 0 : piece.size / size + (piece.size % size != 0 ? 1 : 0);
+        visit(static_cast<tensor_record const&>(piece));
+        first_chunk += piece.chunks;
+        piece.bypass += whole.chunks == 0 ? piece.size : 0;
+        piece.offset += piece.size;
+      }
+    });
+  }
+};
+
+//! @brief What `Shards` count where parts hold codes with scales of their own, and the state a record of each part. The counts derived
+//! from it have chunks_of(rank) and part_word(rank).
+template <class Codec, template <class> class Shards>
+class recorded_parts : public Shards<Codec> {
+ public:
+  using Shards<Codec>::Shards;
+
+  //! Words that the codes of one chunk take.
+  [[nodiscard]] static constexpr std::uint64_t chunk_words() noexcept
+  {
+    return code_words<typename Codec::quantizer_type>(Codec::chunk_size);
+  }
+  [[nodiscard]] constexpr std::uint64_t part_words(int rank) const noexcept
+  {
+    std::uint64_t const chunks = self().chunks_of(rank);
+    return round_up(chunks, 4) + chunks * chunk_words();
+  }
+  //! Chunks of this rank's part.
+  [[nodiscard]] constexpr std::uint64_t owned_chunks() const noexcept
+  {
+    return self().chunks_of(this->rank());
+  }
+  //! Bytes of all parts, that of the rank itself included: what a rank gives to the collective.
+  [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept
+  {
+    return words_ * sizeof(std::uint32_t);
+  }
+  //! Words from the first part to the end of the last one.
+  [[nodiscard]] constexpr std::uint64_t all_words() const noexcept
+  {
+    return check_world(this->world_).ok() ? self().part_word(this->world_.size) : 0;
+  }
+  constexpr void take_shards(section_list& state, auto& args) const noexcept
+  {
+    args.parts.records = state.take<shard_record>("shards", this->ranks_of());
+    this->bound(args.parts);
+  }
+
+ protected:
+  constexpr void count_words() noexcept
+  {
+    for (int rank = 0; rank < this->world_.size; ++rank) { words_ += part_words(rank); }
+  }
+
+ private:
+  [[nodiscard]] constexpr auto const& self() const noexcept
+  {
+    return static_cast<typename Codec::counts_type const&>(*this);
+  }
+
+  std::uint64_t words_ = 0;
+};
+
+}  // namespace tersum::inline v0::detail
