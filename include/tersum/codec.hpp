@@ -26,6 +26,7 @@
 #include <tersum/quantize/cast.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/reduce/saturating_segments.hpp>
+#include <tersum/refusal.hpp>
 #include <tersum/rotate/detail/rotation_of.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/stages.hpp>
@@ -174,8 +175,7 @@ struct codec {
                              detail::stages_after<Rotator>,
                              stage::finish>;
 
-  static_assert(Form::template suits<Chunker, Rotator, Coder, Feedback, Metric>());
-  static_assert(detail::suits_metric<Chunker, Feedback, Metric>());
+  static_assert(detail::refuses<false, Chunker, Rotator, Coder, Form, Feedback, Metric>().empty());
 
   Chunker chunker{};
   Rotator rotator{};

@@ -224,16 +224,13 @@ class plan : public Codec::counts_type {
   //! @}
 
  private:
-  static_assert(!has_owners_only<typename Codec::feedback_type> || owner_feeds_back<Codec>,
-                "tersum: kept_by_owners is for two_shot with fixed_chunks");
-  static_assert(
-    !codes_differences<Codec> || publishing<Codec>,
-    "tersum: difference_feedback is for publish, whose ranks hold the values of the last "
-    "exchange: gradients are added afresh in every step");
-  static_assert(
-    !detail::clears_sent<typename Codec::feedback_type> || leaves_out<Codec>,
-    "tersum: cleared_feedback is for codecs that leave coordinates out, such as those of "
-    "top_chunks: where all travel it would drop what they lost: use error_feedback");
+  static constexpr bool owners = scattering<Codec> && !selects<Codec>;
+  static_assert(detail::suits_feedback<false,
+                                       owners,
+                                       publishing<Codec>,
+                                       leaves_out<Codec>,
+                                       typename Codec::feedback_type>()
+                  .empty());
 };
 
 }  // namespace tersum::inline v0

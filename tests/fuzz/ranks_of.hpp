@@ -56,8 +56,9 @@ struct tampering_executor : cpu_executor {
 
 template <class Codec, class Element>
 class ranks_of final : public exchange_ranks {
-  static constexpr bool shards    = sharding<Codec>;
+  static constexpr bool shards    = ending_in_shards<Codec>;
   static constexpr bool publishes = publishing<Codec>;
+  static constexpr bool cut       = shards || publishes;
   using rank_type                 = std::conditional_t<
     publishes,
     loopback_values<Codec, Element>,
@@ -67,12 +68,12 @@ class ranks_of final : public exchange_ranks {
   //! Shards are unequal in every second length, and some of them empty.
   ranks_of(Codec const& codec, layout const& gradient, int world, int shift)
   {
-    if constexpr (in_shards<Codec>) {
+    if constexpr (cut) {
       if (gradient.coordinates % 2 != 0) { cuts_ = unequal(gradient.coordinates, world); }
     }
     for (int rank = 0; rank < world; ++rank) {
       tersum::v0::world const of{.size = world, .rank = rank};
-      if constexpr (in_shards<Codec>) {
+      if constexpr (cut) {
         plans_.push_back(codec.plan(gradient, of, cuts_));
       } else {
         plans_.push_back(codec.plan(gradient, of));
@@ -86,7 +87,7 @@ class ranks_of final : public exchange_ranks {
       workspaces_.emplace_back(plan.workspace_bytes());
       auto const values = gradients_.back().bytes();
       std::span const whole{reinterpret_cast<Element*>(values.data()), gradient.coordinates};
-      if constexpr (in_shards<Codec>) {
+      if constexpr (cut) {
         auto const memory =
           shards_.emplace_back(plan.shard_size() * sizeof(Element), shifted).bytes();
         std::span const own{reinterpret_cast<Element*>(memory.data()), plan.shard_size()};

@@ -8,10 +8,12 @@
 #pragma once
 
 #include <tersum/concepts.hpp>
+#include <tersum/detail/needs.hpp>
 #include <tersum/types.hpp>
 
 #include <concepts>
 #include <cstdint>
+#include <string_view>
 #include <type_traits>
 
 namespace tersum::inline v0 {
@@ -63,24 +65,23 @@ template <class Chunker>
   return false;
 }
 
-//! @brief True, or a sentence of the compiler that says why chunks are not chosen under a range.
-template <class Chunker, class Range>
-[[nodiscard]] constexpr bool suits_choice() noexcept
+//! @brief Empty, or a sentence that says why chunks are not chosen under a range.
+template <bool Ask, class Chunker, class Range>
+[[nodiscard]] constexpr std::string_view suits_choice() noexcept
 {
   constexpr bool by_norms = measures<Range, statistic::chunk_square_norm>;
   if constexpr (selecting_chunker<Chunker> && !by_norms) {
-    static_assert(
-      !Chunker::by_norm || has_energy<Range>,
-      "tersum: chunks are chosen by their norms: use rms_range, or give your range energy(agreed, coordinates)");
-    static_assert(
-      !has_several_bits<Chunker>() && !has_measurement<Range>,
-      "tersum: chunks of several widths take rms_range, whose clip follows the width; absmax_range and global_range "
-      "take fixed_chunks");
-    static_assert(
-      !Range::headroom_type::tracked,
-      "tersum: where chunks are chosen, tracked_correlation compares their sums with their norms: use rms_range");
+    TERSUM_NEEDS(
+      "tersum: chunks are chosen by their norms: use rms_range, or give your range energy(agreed, coordinates)",
+      !Chunker::by_norm || has_energy<Range>);
+    TERSUM_NEEDS(
+      "tersum: chunks of several widths take rms_range, whose clip follows the width; absmax_range and global_range take fixed_chunks",
+      !has_several_bits<Chunker>() && !has_measurement<Range>);
+    TERSUM_NEEDS(
+      "tersum: where chunks are chosen, tracked_correlation compares their sums with their norms: use rms_range",
+      !Range::headroom_type::tracked);
   }
-  return true;
+  return {};
 }
 
 //! Whether a feedback policy has codes be of differences.
@@ -119,26 +120,44 @@ struct residual_of_feedback<Feedback> {
                 "tersum: stored_residual of feedback must be float or bfloat16");
 };
 
-//! @brief True, or a sentence of the compiler that says what a metric does not go with.
-template <class Chunker, class Feedback, class Metric>
-[[nodiscard]] constexpr bool suits_metric() noexcept
+//! @brief Empty, or a sentence that says where a feedback policy does not go.
+//! @tparam Owners     Whether ranks encode the mean of chunks that they own, the same in every step.
+//! @tparam Published  Whether all ranks hold the values that they sent in the last exchange.
+//! @tparam LeavesOut  Whether some coordinates do not travel.
+template <bool Ask, bool Owners, bool Published, bool LeavesOut, class Feedback>
+[[nodiscard]] constexpr std::string_view suits_feedback() noexcept
 {
-  static_assert(!Metric::scaled || Chunker::chunk_size <= 1024,
-                "tersum: a metric with scales takes chunks of up to 1024 coordinates");
-  using scale = typename scale_of<Metric>::type;
-  static_assert(std::is_same_v<scale, float> || std::is_same_v<scale, bfloat16>,
-                "tersum: stored_scale of a metric must be float or bfloat16");
-  return true;
+  TERSUM_NEEDS("tersum: kept_by_owners is for two_shot with fixed_chunks",
+               !has_owners_only<Feedback> || (Owners && has_adds_lost<Feedback>));
+  TERSUM_NEEDS(
+    "tersum: difference_feedback is for publish, whose ranks hold the values of the last exchange: gradients are added afresh in every step",
+    !of_differences<Feedback> || Published);
+  TERSUM_NEEDS(
+    "tersum: cleared_feedback is for codecs that leave coordinates out, such as those of top_chunks: where all travel it would drop what they lost: use error_feedback",
+    !clears_sent<Feedback> || LeavesOut);
+  return {};
 }
 
-//! @brief True, or a sentence of the compiler that says which metric does not go with low-rank factors.
-template <class Metric>
-[[nodiscard]] constexpr bool suits_matrices() noexcept
+//! @brief Empty, or a sentence that says what a metric does not go with.
+template <bool Ask, class Chunker, class Feedback, class Metric>
+[[nodiscard]] constexpr std::string_view suits_metric() noexcept
 {
-  static_assert(std::is_same_v<typename scale_of<Metric>::type, float>,
-                "tersum: a low_rank_codec keeps its scales in float: kept_diagonal_in is for "
-                "codecs of chunks");
-  return true;
+  TERSUM_NEEDS("tersum: a metric with scales takes chunks of up to 1024 coordinates",
+               !Metric::scaled || Chunker::chunk_size <= 1024);
+  using scale = typename scale_of<Metric>::type;
+  TERSUM_NEEDS("tersum: stored_scale of a metric must be float or bfloat16",
+               std::is_same_v<scale, float> || std::is_same_v<scale, bfloat16>);
+  return {};
+}
+
+//! @brief Empty, or a sentence that says which metric does not go with low-rank factors.
+template <bool Ask, class Metric>
+[[nodiscard]] constexpr std::string_view suits_matrices() noexcept
+{
+  TERSUM_NEEDS(
+    "tersum: a low_rank_codec keeps its scales in float: kept_diagonal_in is for codecs of chunks",
+    std::is_same_v<typename scale_of<Metric>::type, float>);
+  return {};
 }
 
 }  // namespace tersum::inline v0::detail

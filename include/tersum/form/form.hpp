@@ -24,7 +24,8 @@ template <class T> concept has_first_round = requires { typename T::first_round;
 //! - `mean_coder<Coder>`: of what is sent once the codes of the ranks were added.
 //! - `counts<Codec, Coder>`: what the codec's plans derive from, itself derived from `detail::codec_counts<Codec>`.
 //! - `encodings(world)`: how often a value is encoded on its way, for chunkers with several widths.
-//! - `suits<Chunker, Rotator, Coder, Feedback, Metric>()`: true, or a sentence of the compiler that names what does not fit.
+//! - `suits<Ask, Chunker, Rotator, Coder, Feedback, Metric>()`: empty, or a sentence that names what does not fit; which the compiler says
+//!   unless it is asked.
 template <class T> concept form = policy<T> && has_in_shards<T> && has_first_round<T>;
 // clang-format on
 

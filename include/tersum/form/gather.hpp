@@ -9,11 +9,14 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/coder/coder.hpp>
 #include <tersum/concepts.hpp>
+#include <tersum/detail/needs.hpp>
 #include <tersum/form/detail/gather_counts.hpp>
 #include <tersum/form/detail/suits_own_scales.hpp>
 #include <tersum/form/form.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/types.hpp>
+
+#include <string_view>
 
 namespace tersum::inline v0 {
 
@@ -43,10 +46,10 @@ struct gather {
   template <class Codec, class Coder>
   using counts = detail::gather_counts<Codec>;
 
-  template <class Chunker, class Rotator, class Coder, class Feedback, class Metric>
-  [[nodiscard]] static constexpr bool suits() noexcept
+  template <bool Ask, class Chunker, class Rotator, class Coder, class Feedback, class Metric>
+  [[nodiscard]] static constexpr std::string_view suits() noexcept
   {
-    return detail::suits_own_scales<Chunker, Rotator, Coder>();
+    return detail::suits_own_scales<Ask, Chunker, Rotator, Coder>();
   }
 };
 static_assert(form<gather>);

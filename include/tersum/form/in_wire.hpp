@@ -10,11 +10,13 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/coder/coder.hpp>
 #include <tersum/concepts.hpp>
+#include <tersum/detail/needs.hpp>
 #include <tersum/form/detail/in_wire_counts.hpp>
 #include <tersum/form/detail/suits_summed_codes.hpp>
 #include <tersum/form/form.hpp>
 #include <tersum/stages.hpp>
 
+#include <string_view>
 #include <type_traits>
 
 namespace tersum::inline v0 {
@@ -33,27 +35,26 @@ struct norm_scalar_of<Chunker> {
   using type = typename Chunker::scalar;
 };
 
-//! @brief True, or a sentence of the compiler that says which policy does not go with elements that the wire adds.
-template <chunker Chunker, rotator Rotator, feedback Feedback, metric Metric>
-[[nodiscard]] constexpr bool suits_summed_elements() noexcept
+//! @brief Empty, or a sentence that says which policy does not go with elements that the wire adds.
+template <bool Ask, chunker Chunker, rotator Rotator, feedback Feedback, metric Metric>
+[[nodiscard]] constexpr std::string_view suits_summed_elements() noexcept
 {
-  static_assert(Rotator::rotation_size == 1,
-                "tersum: elements that the wire adds stay where they are: use no_rotation");
-  static_assert(!Feedback::enabled || selecting_chunker<Chunker>,
-                "tersum: a cast of all coordinates loses next to nothing and has no feedback");
-  static_assert(
-    !has_several_bits<Chunker>(),
-    "tersum: a cast has one width: use top_chunks, or summed_codes with allocated_chunks");
-  static_assert(!Metric::scaled || selecting_chunker<Chunker>,
-                "tersum: a cast of all coordinates takes plain_metric: the error of a float is in "
-                "units of the coordinate already");
-  static_assert(!Metric::scaled || Chunker::chunk_size >= 128,
-                "tersum: a cast in a metric takes chunks of 128 to 1024 coordinates");
-  static_assert(!has_update<Metric> ||
-                  !std::is_same_v<typename norm_scalar_of<Chunker>::type, norm_log>,
-                "tersum: a metric that is kept takes norms in float or bfloat16: first scales are "
-                "of norms");
-  return true;
+  TERSUM_NEEDS("tersum: elements that the wire adds stay where they are: use no_rotation",
+               Rotator::rotation_size == 1);
+  TERSUM_NEEDS("tersum: a cast of all coordinates loses next to nothing and has no feedback",
+               !Feedback::enabled || selecting_chunker<Chunker>);
+  TERSUM_NEEDS(
+    "tersum: a cast has one width: use top_chunks, or summed_codes with allocated_chunks",
+    !has_several_bits<Chunker>());
+  TERSUM_NEEDS(
+    "tersum: a cast of all coordinates takes plain_metric: the error of a float is in units of the coordinate already",
+    !Metric::scaled || selecting_chunker<Chunker>);
+  TERSUM_NEEDS("tersum: a cast in a metric takes chunks of 128 to 1024 coordinates",
+               !Metric::scaled || Chunker::chunk_size >= 128);
+  TERSUM_NEEDS(
+    "tersum: a metric that is kept takes norms in float or bfloat16: first scales are of norms",
+    !has_update<Metric> || !std::is_same_v<typename norm_scalar_of<Chunker>::type, norm_log>);
+  return {};
 }
 
 }  // namespace detail
@@ -84,17 +85,16 @@ struct in_wire {
   template <class Codec, class Coder>
   using counts = detail::in_wire_counts<Codec>;
 
-  template <class Chunker, class Rotator, class Coder, class Feedback, class Metric>
-  [[nodiscard]] static constexpr bool suits() noexcept
+  template <bool Ask, class Chunker, class Rotator, class Coder, class Feedback, class Metric>
+  [[nodiscard]] static constexpr std::string_view suits() noexcept
   {
-    static_assert(
-      adding_coder<Coder> || conversion<Coder>,
-      "tersum: in_wire takes summed_codes or a cast: codes with scales of their own cannot be "
-      "added before they are decoded: use two_shot, gather, shard or publish");
+    TERSUM_NEEDS(
+      "tersum: in_wire takes summed_codes or a cast: codes with scales of their own cannot be added before they are decoded: use two_shot, gather, shard or publish",
+      adding_coder<Coder> || conversion<Coder>);
     if constexpr (adding_coder<Coder>) {
-      return detail::suits_summed_codes<Chunker, Rotator, Coder, Feedback, Metric>();
+      return detail::suits_summed_codes<Ask, Chunker, Rotator, Coder, Feedback, Metric>();
     } else {
-      return detail::suits_summed_elements<Chunker, Rotator, Feedback, Metric>();
+      return detail::suits_summed_elements<Ask, Chunker, Rotator, Feedback, Metric>();
     }
   }
 };

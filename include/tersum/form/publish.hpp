@@ -9,11 +9,14 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/coder/coder.hpp>
 #include <tersum/concepts.hpp>
+#include <tersum/detail/needs.hpp>
 #include <tersum/form/detail/published_shards.hpp>
 #include <tersum/form/detail/suits_own_scales.hpp>
 #include <tersum/form/form.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/types.hpp>
+
+#include <string_view>
 
 namespace tersum::inline v0 {
 
@@ -42,13 +45,13 @@ struct publish {
   template <class Codec, class Coder>
   using counts = detail::published_shards<Codec>;
 
-  template <class Chunker, class Rotator, class Coder, class Feedback, class Metric>
-  [[nodiscard]] static constexpr bool suits() noexcept
+  template <bool Ask, class Chunker, class Rotator, class Coder, class Feedback, class Metric>
+  [[nodiscard]] static constexpr std::string_view suits() noexcept
   {
-    static_assert(
-      !selecting_chunker<Chunker>,
-      "tersum: publish takes fixed_chunks: how many bits a shard gets must not depend on the values");
-    return detail::suits_own_scales<Chunker, Rotator, Coder>();
+    TERSUM_NEEDS(
+      "tersum: publish takes fixed_chunks: how many bits a shard gets must not depend on the values",
+      !selecting_chunker<Chunker>);
+    return detail::suits_own_scales<Ask, Chunker, Rotator, Coder>();
   }
 };
 static_assert(form<publish>);

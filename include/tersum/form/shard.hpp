@@ -9,6 +9,7 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/coder/coder.hpp>
 #include <tersum/concepts.hpp>
+#include <tersum/detail/needs.hpp>
 #include <tersum/detail/policy_stages.hpp>
 #include <tersum/form/detail/scaled_shards.hpp>
 #include <tersum/form/detail/suits_own_scales.hpp>
@@ -18,6 +19,7 @@
 #include <tersum/stages.hpp>
 #include <tersum/types.hpp>
 
+#include <string_view>
 #include <type_traits>
 
 namespace tersum::inline v0 {
@@ -54,33 +56,29 @@ struct shard {
   using counts = std::
     conditional_t<adding_coder<Coder>, detail::summed_shards<Codec>, detail::scaled_shards<Codec>>;
 
-  template <class Chunker, class Rotator, class Coder, class Feedback, class Metric>
-  [[nodiscard]] static constexpr bool suits() noexcept
+  template <bool Ask, class Chunker, class Rotator, class Coder, class Feedback, class Metric>
+  [[nodiscard]] static constexpr std::string_view suits() noexcept
   {
-    static_assert(
-      !selecting_chunker<Chunker>,
-      "tersum: shard takes fixed_chunks: how many bits a shard gets, and where they lie, must not depend "
-      "on the gradient");
-    static_assert(
-      !has_update<Metric>,
-      "tersum: under shard a rank decodes its own shard only, so that no rank could keep all "
-      "scales: use given_diagonal");
+    TERSUM_NEEDS(
+      "tersum: shard takes fixed_chunks: how many bits a shard gets, and where they lie, must not depend on the gradient",
+      !selecting_chunker<Chunker>);
+    TERSUM_NEEDS(
+      "tersum: under shard a rank decodes its own shard only, so that no rank could keep all scales: use given_diagonal",
+      !has_update<Metric>);
     if constexpr (adding_coder<Coder>) {
       using range = typename Coder::range_type;
-      static_assert(
-        Rotator::rotation_size != 0,
-        "tersum: the rotator is one of whole tensors, which shards cut: use one of chunks");
-      static_assert(
-        std::is_same_v<detail::stages_after_sum<typename Coder::reducer_type>, stage_list<>>,
-        "tersum: shard takes reducers that need no more than the sum: saturating_sum, widening_sum "
-        "or guard_lanes");
-      static_assert(
-        !range::headroom_type::tracked || detail::measures<range, statistic::chunk_square_norm>,
-        "tersum: under shard ranks tell each other a tracked head-room beside norms of chunks: use "
-        "rms_range, or fixed_headroom");
-      return detail::suits_summed_codes<Chunker, Rotator, Coder, Feedback, Metric>();
+      TERSUM_NEEDS(
+        "tersum: the rotator is one of whole tensors, which shards cut: use one of chunks",
+        Rotator::rotation_size != 0);
+      TERSUM_NEEDS(
+        "tersum: shard takes reducers that need no more than the sum: saturating_sum, widening_sum or guard_lanes",
+        std::is_same_v<detail::stages_after_sum<typename Coder::reducer_type>, stage_list<>>);
+      TERSUM_NEEDS(
+        "tersum: under shard ranks tell each other a tracked head-room beside norms of chunks: use rms_range, or fixed_headroom",
+        !range::headroom_type::tracked || detail::measures<range, statistic::chunk_square_norm>);
+      return detail::suits_summed_codes<Ask, Chunker, Rotator, Coder, Feedback, Metric>();
     } else {
-      return detail::suits_own_scales<Chunker, Rotator, Coder>();
+      return detail::suits_own_scales<Ask, Chunker, Rotator, Coder>();
     }
   }
 };

@@ -9,11 +9,14 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/coder/coder.hpp>
 #include <tersum/concepts.hpp>
+#include <tersum/detail/needs.hpp>
 #include <tersum/form/detail/suits_own_scales.hpp>
 #include <tersum/form/detail/two_shot_counts.hpp>
 #include <tersum/form/form.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/types.hpp>
+
+#include <string_view>
 
 namespace tersum::inline v0 {
 
@@ -53,10 +56,10 @@ struct two_shot {
   template <class Codec, class Coder>
   using counts = detail::two_shot_counts<Codec>;
 
-  template <class Chunker, class Rotator, class Coder, class Feedback, class Metric>
-  [[nodiscard]] static constexpr bool suits() noexcept
+  template <bool Ask, class Chunker, class Rotator, class Coder, class Feedback, class Metric>
+  [[nodiscard]] static constexpr std::string_view suits() noexcept
   {
-    return detail::suits_own_scales<Chunker, Rotator, Coder>();
+    return detail::suits_own_scales<Ask, Chunker, Rotator, Coder>();
   }
 };
 static_assert(form<two_shot>);
@@ -76,21 +79,21 @@ struct two_shot_to : two_shot {
   template <class Coder>
   using mean_coder = Down;
 
-  template <class Chunker, class Rotator, class Coder, class Feedback, class Metric>
-  [[nodiscard]] static constexpr bool suits() noexcept
+  template <bool Ask, class Chunker, class Rotator, class Coder, class Feedback, class Metric>
+  [[nodiscard]] static constexpr std::string_view suits() noexcept
   {
-    static_assert(
-      !detail::has_several_bits<Chunker>(),
-      "tersum: two_shot_to takes fixed_chunks: under allocated_chunks codes of the mean have the widths "
-      "of those that ranks send");
+    TERSUM_NEEDS(
+      "tersum: two_shot_to takes fixed_chunks: under allocated_chunks codes of the mean have the widths of those that ranks send",
+      !detail::has_several_bits<Chunker>());
     using up   = typename Coder::quantizer_type;
     using down = typename Down::quantizer_type;
-    static_assert(codebook<up> && codebook<down>,
-                  "tersum: two_shot_to takes scaled_codes of codebooks, up and down");
-    static_assert(up::bits != down::bits,
-                  "tersum: two_shot_to is for codes of unlike widths: use two_shot for one width");
-    return detail::suits_own_scales<Chunker, Rotator, Coder>() &&
-           detail::suits_own_scales<Chunker, Rotator, Down>();
+    TERSUM_NEEDS("tersum: two_shot_to takes scaled_codes of codebooks, up and down",
+                 codebook<up> && codebook<down>);
+    TERSUM_NEEDS("tersum: two_shot_to is for codes of unlike widths: use two_shot for one width",
+                 up::bits != down::bits);
+    constexpr std::string_view of_codes = detail::suits_own_scales<Ask, Chunker, Rotator, Coder>();
+    if constexpr (!of_codes.empty()) { return of_codes; }
+    return detail::suits_own_scales<Ask, Chunker, Rotator, Down>();
   }
 };
 

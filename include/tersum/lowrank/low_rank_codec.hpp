@@ -53,7 +53,7 @@ struct low_rank_codec {
   using wire_element  = Wire;
   using feedback_type = Feedback;
   using metric_type   = Metric;
-  static_assert(detail::suits_matrices<Metric>());
+  static_assert(detail::suits_matrices<false, Metric>().empty());
   static_assert(
     std::is_same_v<typename detail::residual_of_feedback<Feedback>::type, float>,
     "tersum: a low_rank_codec keeps its residual in float: kept_in is for codecs of chunks");

@@ -8,54 +8,60 @@
 
 #include <tersum/coder/coder.hpp>
 #include <tersum/concepts.hpp>
+#include <tersum/detail/needs.hpp>
 #include <tersum/detail/policy_kinds.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
 
+#include <string_view>
+
 namespace tersum::inline v0::detail {
 
-//! @brief True, or a sentence of the compiler that says which policy does not fit.
-template <chunker Chunker, rotator Rotator, coder Coder>
-[[nodiscard]] constexpr bool suits_own_scales() noexcept
+//! @brief Empty, or a sentence that says which policy does not fit.
+template <bool Ask, chunker Chunker, rotator Rotator, coder Coder>
+[[nodiscard]] constexpr std::string_view suits_own_scales() noexcept
 {
-  static_assert(!adding_coder<Coder>,
-                "tersum: summed_codes are added as they are, in steps that the ranks agree on: use "
-                "in_wire or shard, or scaled_codes");
-  using levels = typename Coder::quantizer_type;
-  static_assert(!selecting_chunker<Chunker> || has_several_bits<Chunker>(),
-                "tersum: codes with scales of their own take fixed_chunks or allocated_chunks");
-  static_assert(conversion<levels> || (levels::bits >= 1 && levels::bits <= 16),
-                "tersum: a code has 1 to 16 bits");
-  if constexpr (has_magnitudes<levels>) {
-    static_assert(
-      levels::bits <= 8 && levels::magnitudes == 1 << (levels::bits - 1),
-      "tersum: a code has 1 to 8 bits, one of them for the sign: magnitudes is 2^(bits - 1)");
+  if constexpr (adding_coder<Coder>) {
+    TERSUM_NEEDS(
+      "tersum: summed_codes are added as they are, in steps that the ranks agree on: use in_wire or shard, or scaled_codes",
+      !adding_coder<Coder>);
+  } else {
+    using levels = typename Coder::quantizer_type;
+    TERSUM_NEEDS("tersum: codes with scales of their own take fixed_chunks or allocated_chunks",
+                 !selecting_chunker<Chunker> || has_several_bits<Chunker>());
+    TERSUM_NEEDS("tersum: a code has 1 to 16 bits",
+                 conversion<levels> || (levels::bits >= 1 && levels::bits <= 16));
+    if constexpr (has_magnitudes<levels>) {
+      TERSUM_NEEDS(
+        "tersum: a code has 1 to 8 bits, one of them for the sign: magnitudes is 2^(bits - 1)",
+        levels::bits <= 8 && levels::magnitudes == 1 << (levels::bits - 1));
+    }
+    if constexpr (block_quantizer<levels>) {
+      TERSUM_NEEDS("tersum: a block with numbers of its own has 16, 32, 64 or 128 coordinates",
+                   levels::block == 16 || levels::block == 32 || levels::block == 64 ||
+                     levels::block == 128);
+      TERSUM_NEEDS("tersum: the numbers of a block have 8, 16 or 32 bits",
+                   levels::block_bits == 8 || levels::block_bits == 16 || levels::block_bits == 32);
+    }
+    TERSUM_NEEDS(
+      "tersum: codes with scales of their own and allocated_chunks need a quantizer with with_bits: lloyd_max",
+      has_widths_of<Chunker, levels>());
+    TERSUM_NEEDS(
+      "tersum: allocated_chunks weigh widths by the error of each: the quantizer needs distortion()",
+      !has_several_bits<Chunker>() || has_distortion<levels>);
+    TERSUM_NEEDS("tersum: codes with scales of their own need chunks of at least 256",
+                 Chunker::chunk_size >= 256);
+    TERSUM_NEEDS(
+      "tersum: a codebook with scales of its own takes whole chunks rotated: use partial_hadamard of the chunk size",
+      !codebook<levels> || Rotator::rotation_size == Chunker::chunk_size ||
+        !has_packed_rotation<Rotator, Chunker::chunk_size>);
+    TERSUM_NEEDS(
+      "tersum: blocks with scales of their own, and casts, stay where they are: use no_rotation",
+      codebook<levels> || Rotator::rotation_size == 1);
+    TERSUM_NEEDS(
+      "tersum: block scales lie in whole 16 bytes: a chunk needs 16 blocks or a multiple",
+      scale_words<levels>(Chunker::chunk_size) % 4 == 0);
   }
-  if constexpr (block_quantizer<levels>) {
-    static_assert(levels::block == 16 || levels::block == 32 || levels::block == 64 ||
-                    levels::block == 128,
-                  "tersum: a block with numbers of its own has 16, 32, 64 or 128 coordinates");
-    static_assert(levels::block_bits == 8 || levels::block_bits == 16 || levels::block_bits == 32,
-                  "tersum: the numbers of a block have 8, 16 or 32 bits");
-  }
-  static_assert(has_widths_of<Chunker, levels>(),
-                "tersum: codes with scales of their own and allocated_chunks need a quantizer with "
-                "with_bits: lloyd_max");
-  static_assert(
-    !has_several_bits<Chunker>() || has_distortion<levels>,
-    "tersum: allocated_chunks weigh widths by the error of each: the quantizer needs distortion()");
-  static_assert(Chunker::chunk_size >= 256,
-                "tersum: codes with scales of their own need chunks of at least 256");
-  static_assert(!codebook<levels> || Rotator::rotation_size == Chunker::chunk_size ||
-                  !has_packed_rotation<Rotator, Chunker::chunk_size>,
-                "tersum: a codebook with scales of its own takes whole chunks rotated: use "
-                "partial_hadamard of the chunk size");
-  static_assert(codebook<levels> || Rotator::rotation_size == 1,
-                "tersum: blocks with scales of their own, and casts, stay where they are: use "
-                "no_rotation");
-  static_assert(
-    scale_words<levels>(Chunker::chunk_size) % 4 == 0,
-    "tersum: block scales lie in whole 16 bytes: a chunk needs 16 blocks or a multiple");
-  return true;
+  return {};
 }
 
 }  // namespace tersum::inline v0::detail

@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Which policies go together.
+
+#pragma once
+
+#include <tersum/codec_kinds.hpp>
+#include <tersum/coder/coder.hpp>
+#include <tersum/concepts.hpp>
+#include <tersum/detail/policy_kinds.hpp>
+#include <tersum/form/form.hpp>
+
+#include <string_view>
+#include <type_traits>
+
+namespace tersum::inline v0 {
+
+namespace detail {
+
+//! Empty, or the sentence of the first policy that needs what the others do not give, but for feedback, of which plans ask; the
+//! compiler says it unless it is asked.
+template <bool Ask,
+          class Chunker,
+          class Rotator,
+          class Coder,
+          class Form,
+          class Feedback,
+          class Metric>
+[[nodiscard]] constexpr std::string_view refuses() noexcept
+{
+  constexpr std::string_view form =
+    Form::template suits<Ask, Chunker, Rotator, Coder, Feedback, Metric>();
+  if constexpr (!form.empty()) { return form; }
+  return suits_metric<Ask, Chunker, Feedback, Metric>();
+}
+
+}  // namespace detail
+
+//! @brief Why the compiler refuses the codec of these policies: the sentence that it says, or nothing if they go together.
+template <chunker Chunker,
+          rotator Rotator,
+          coder Coder,
+          form Form,
+          feedback Feedback,
+          metric Metric>
+[[nodiscard]] constexpr std::string_view refusal_of() noexcept
+{
+  constexpr std::string_view sentence =
+    detail::refuses<true, Chunker, Rotator, Coder, Form, Feedback, Metric>();
+  if constexpr (!sentence.empty()) { return sentence; }
+  using kind = typename Form::template payload_kind<Coder>;
+  return detail::suits_feedback < true,
+         std::is_same_v<kind, payload::parts> && !selecting_chunker<Chunker>,
+         std::is_same_v<kind, payload::published>,
+         selecting_chunker<Chunker> || Chunker::chunk_size == 1, Feedback > ();
+}
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,294 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Every policy of a role with every policy of another, with the others plain. What goes together is exchanged for three steps among
+//! 1, 2 and 5 ranks, with a tail: the kernel bodies give the CPU's bytes, all ranks end alike, and the mean is within what the coder
+//! may lose. Of what does not go together the compiler's sentence is printed.
+
+#pragma once
+
+#include "fuzz/ranks_of.hpp"
+#include "support/emulated_executor.hpp"
+#include "support/golden_exchange.hpp"
+
+#include <tersum/tersum.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+namespace tersum::tests::pairs {
+
+template <class... T>
+struct list {
+};
+
+using chunkers =
+  list<fixed_chunks<256>, top_chunks<256>, allocated_chunks<256, 2, 4, 8>, random_chunks<256>>;
+using rotators = list<no_rotation, partial_hadamard<256>>;
+using tracked  = summed_codes<rms_range<>, stochastic_quantizer<8>, saturating_sum<8>>;
+using coders   = list<tracked,
+                    summed_codes<absmax_range<>, nearest_quantizer<8>, widening_sum<8, 16>>,
+                    scaled_codes<lloyd_max<8>>,
+                    cast<half>,
+                    cast<float>>;
+using forms =
+  list<in_wire, two_shot, two_shot_to<scaled_codes<lloyd_max<7>>>, gather, shard, publish>;
+using feedbacks = list<no_feedback,
+                       error_feedback,
+                       decayed_feedback,
+                       cleared_feedback,
+                       difference_feedback,
+                       kept_by_owners<>>;
+using metrics   = list<plain_metric, given_diagonal, kept_diagonal>;
+
+template <class Chunker, class Rotator, class Coder, class Form, class Feedback, class Metric>
+using policies = std::tuple<Chunker, Rotator, Coder, Form, Feedback, Metric>;
+enum role { of_chunks, of_rotation, of_coding, of_rounds, of_losses, of_units };
+
+//! What stands for the roles that are not tried: the first one in which the pair goes together.
+using backgrounds = list<
+  policies<fixed_chunks<256>, partial_hadamard<256>, tracked, in_wire, no_feedback, plain_metric>,
+  policies<fixed_chunks<256>,
+           partial_hadamard<256>,
+           scaled_codes<lloyd_max<8>>,
+           two_shot,
+           no_feedback,
+           plain_metric>,
+  policies<fixed_chunks<256>,
+           partial_hadamard<256>,
+           scaled_codes<lloyd_max<8>>,
+           publish,
+           no_feedback,
+           plain_metric>,
+  policies<fixed_chunks<256>, no_rotation, cast<half>, in_wire, no_feedback, plain_metric>,
+  policies<top_chunks<256>, no_rotation, cast<half>, in_wire, no_feedback, plain_metric>>;
+
+template <role At, class Policy, class Policies>
+struct with;
+template <role At, class Policy, class... P>
+struct with<At, Policy, std::tuple<P...>> {
+  template <class Old, std::size_t I>
+  using one = std::conditional_t<I == At, Policy, Old>;
+  template <std::size_t... I>
+  static std::tuple<one<P, I>...> all(std::index_sequence<I...>);
+  using type = decltype(all(std::index_sequence_for<P...>{}));
+};
+
+template <class Policies>
+struct made_of;
+template <class... P>
+struct made_of<std::tuple<P...>> {
+  static constexpr std::string_view refusal = refusal_of<P...>();
+  static auto make() requires(refusal.empty())
+  {
+    codec<P...> made{};
+    // All chunks travel.
+    if constexpr (requires { made.chunker.bits; }) { made.chunker.bits = 40; }
+    // The clip that suits the lanes.
+    if constexpr (requires { decltype(made)::reducer_type::best_clip(1); }) {
+      made.coder.range.clip = 0;
+    }
+    return made;
+  }
+};
+
+template <class T>
+std::string name_of()
+{
+  std::string_view const all = __PRETTY_FUNCTION__;
+  auto const begin           = all.find("T = ") + 4;
+  std::string name{all.substr(begin, all.rfind(']') - begin)};
+  for (std::string_view const part : {"tersum::", "v0::"}) {
+    for (auto at = name.find(part); at != name.npos; at = name.find(part)) {
+      name.erase(at, part.size());
+    }
+  }
+  return name;
+}
+
+//! @brief The most that codes of ranks whose gradients point the same way lose of their mean's energy, by what the coder's policies
+//! say of it. The factor of 2 is for what one vector of 1500 coordinates differs from the average.
+template <class Coder>
+double most_lost(Coder const&, int world)
+{
+  if constexpr (requires { Coder::reducer_type::distortion(world); }) {
+    return 2 * static_cast<double>(Coder::reducer_type::distortion(world));
+  } else if constexpr (adding_coder<Coder>) {
+    // The largest of 256 coordinates is at most 16 root mean squares, and rounding loses a twelfth of a step's square.
+    return std::pow(16.0 / Coder::quantizer_type::max_level, 2) / 12;
+  } else if constexpr (conversion<typename Coder::quantizer_type>) {
+    return std::pow(world * 0x1p-11, 2);  // each of the sums in half rounds once
+  } else {
+    return 2 * static_cast<double>(Coder::quantizer_type::distortion());
+  }
+}
+
+//! What a rank's gradient is of the mean. Without one of them the mean would be off by a tenth and more.
+inline float weight_of(int rank, int world)
+{
+  static constexpr float of_two[] = {1.5f, .5f}, of_five[] = {1.25f, .5f, 1.75f, .75f, .75f};
+  if (world == 1) { return 1; }
+  return world == 2 ? of_two[rank] : of_five[rank];
+}
+
+//! @brief Nothing is missing but what the ranks keep, and owners of what they encode again.
+template <class Codec, class Ranks, class PlanOf>
+void check_kept(Ranks& ranks, PlanOf const& plan_of, int world, std::vector<double> missing)
+{
+  double by_owners = 0;
+  for (int rank = 0; rank < world; ++rank) {
+    auto const plan           = plan_of(rank);
+    auto const kept           = residuals_of(plan, ranks.state(rank));
+    std::size_t const of_rank = ranks.residual(rank).size(), of_owner = kept.size() - of_rank;
+    std::size_t first = 0;
+    if constexpr (publishing<Codec>) { first = plan.shard_begin(rank); }
+    for (std::size_t i = 0; i < of_owner; ++i) {
+      by_owners += std::pow(static_cast<double>(to_float(kept[i])), 2);
+    }
+    for (std::size_t i = 0; i < of_rank; ++i) {
+      missing[first + i] -= static_cast<double>(ranks.residual(rank)[i]);
+    }
+  }
+  double left = 0;
+  for (double const one : missing) { left += one * one; }
+  // Three steps of means of up to 2, which float, or half, rounds world times.
+  double const unit = casts<Codec> ? 0x1p-11 : 0x1p-21;
+  CHECK(std::abs(std::sqrt(left) - std::sqrt(by_owners)) <=
+        3 * 2 * world * unit * std::sqrt(static_cast<double>(missing.size())));
+}
+
+//! @brief Three exchanges of a codec: bytes, equal ranks, and what is lost.
+template <class Codec>
+void exchange(Codec const& codec)
+{
+  static bool done = false;
+  if (done) { return; }
+  done = true;
+  // Five and two ranks divide it, so that shards are equal; chunks do not. Owners keep what they lost of padding, too, so that
+  // theirs is counted without.
+  layout const with_tail{1500}, gradient{owner_feeds_back<Codec> ? 1536u : 1500u};
+  for (int const world : {1, 2, 5}) {
+    CAPTURE(world);
+    digested<Codec, float> const on_cpu{codec};
+    digested<Codec, float, emulated_executor> const in_kernels{codec};
+    std::byte const filling{0x3c};
+    auto const bytes =
+      digest_exchanges<cpu_executor>(on_cpu, with_tail, world, {.threads = 1}, filling);
+    REQUIRE(bytes.exchanges != "refused");
+    auto const same =
+      digest_exchanges<emulated_executor>(in_kernels, with_tail, world, {}, filling);
+    CHECK(same.exchanges == bytes.exchanges);
+    CHECK(same.states == bytes.states);
+
+    ranks_of<Codec, float> ranks{codec, gradient, world, 0};
+    REQUIRE(ranks.check() == status{});
+    REQUIRE(ranks.initialize({}, 7) == status{});
+    auto const plan_of = [&](int rank) {
+      return codec.plan(gradient, {.size = world, .rank = rank});
+    };
+    std::vector<float> units(gradient.coordinates, 1.0f);
+    if constexpr (in_metric<Codec> && !keeps_metric<Codec>) {
+      for (std::size_t i = 0; i < units.size(); ++i) { units[i] = i % 3 == 0 ? 0.5f : 2.0f; }
+      for (int rank = 0; rank < world; ++rank) {
+        std::ranges::copy(units, metric_scales(plan_of(rank), ranks.state(rank)).begin());
+      }
+    }
+    // What the ranks gave, less what they got and keep; of values once, of gradients n times.
+    std::vector<double> missing(gradient.coordinates);
+    // One encoding, and a second one where owners encode the mean; with feedback also what the step before lost in both.
+    double const most = 2 * most_lost(codec.coder, world) * (Codec::feedback_type::enabled ? 4 : 1);
+    for (int step = 0; step < 3; ++step) {
+      CAPTURE(step);
+      tests::gradients values(static_cast<std::size_t>(world),
+                              std::vector<float>(gradient.coordinates));
+      std::vector<float> mean(gradient.coordinates);
+      for (std::size_t i = 0; i < mean.size(); ++i) {
+        std::uint32_t const random =
+          (static_cast<std::uint32_t>(i) * 3u + static_cast<std::uint32_t>(step)) * 2654435769u;
+        mean[i] =
+          (1 + static_cast<float>(random >> 9) * 0x1p-23f) * ((random & 256u) != 0 ? -1.0f : 1.0f);
+        for (int rank = 0; rank < world; ++rank) {
+          values[static_cast<std::size_t>(rank)][i] =
+            mean[i] * (publishing<Codec> ? 1 : weight_of(rank, world));
+        }
+      }
+      if constexpr (keeps_metric<Codec>) {
+        if (step > 0 && !plan_of(0).all_bypass()) {
+          std::ranges::copy(metric_scales(plan_of(0), ranks.state(0)), units.begin());
+        }
+      }
+      for (int rank = 0; rank < (publishing<Codec> ? 1 : world); ++rank) {
+        for (std::size_t i = 0; i < mean.size(); ++i) {
+          missing[i] += values[static_cast<std::size_t>(rank)][i];
+        }
+      }
+      REQUIRE(ranks.exchange({}, values) == status{});
+      double lost = 0, all = 0;
+      for (std::size_t i = 0; i < mean.size(); ++i) {
+        for (auto const& one : values) {
+          REQUIRE(detail::float_bits(one[i]) == detail::float_bits(values[0][i]));
+        }
+        lost += std::pow((values[0][i] - mean[i]) / units[i], 2);
+        all += std::pow(mean[i] / units[i], 2);
+      }
+      // A tracked head-room follows what the step before has shown.
+      CHECK((lost <= most * all || (step == 0 && tracks<Codec>)));
+      for (std::size_t i = 0; i < mean.size(); ++i) {
+        missing[i] -= static_cast<double>(values[0][i]) * (publishing<Codec> ? 1 : world);
+      }
+    }
+    if constexpr (std::is_same_v<typename Codec::feedback_type, error_feedback> &&
+                  !saturates<Codec>) {
+      check_kept<Codec>(ranks, plan_of, world, missing);
+    }
+  }
+}
+
+//! The first codec of these whose policies go together; of none the first one.
+template <class First, class... Other>
+constexpr auto first_made()
+{
+  if constexpr (First::refusal.empty() || sizeof...(Other) == 0) {
+    return First{};
+  } else {
+    using found = decltype(first_made<Other...>());
+    return std::conditional_t<found::refusal.empty(), found, First>{};
+  }
+}
+
+//! @brief Tries two policies with the first background in which they go together.
+template <role A, role B, class First, class Second, class... Background>
+void try_pair(list<Background...>)
+{
+  std::string const pair = name_of<First>() + " with " + name_of<Second>();
+  CAPTURE(pair);
+  using made =
+    decltype(first_made<made_of<
+               typename with<B, Second, typename with<A, First, Background>::type>::type>...>());
+  if constexpr (made::refusal.empty()) {
+    exchange(made::make());
+  } else {
+    MESSAGE(pair << ": " << made::refusal);
+  }
+}
+
+template <role A, role B, class... First, class Second>
+void try_roles(list<First...>, Second seconds)
+{
+  auto const with_all = [&]<class One, class... Other>(std::type_identity<One>, list<Other...>) {
+    (try_pair<A, B, One, Other>(backgrounds{}), ...);
+  };
+  (with_all(std::type_identity<First>{}, seconds), ...);
+}
+
+}  // namespace tersum::tests::pairs
