@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What tests/run.sh leaves out because it takes long: compare_codecs and the shared library with every preset, and their tests; the
-# shared library with every preset on the simulated device; golden digests of all presets in bfloat16, by clang, and with more flags;
-# the laws of codecs under the sanitizers; budgets of more architectures; trainings; fuzzers with all codecs.
+# shared library with every preset on the simulated device, presets and benchmarks that are like others there; golden digests of all presets in bfloat16, by clang, and with more flags;
+# the laws of codecs under the sanitizers; budgets of more architectures; a newer NCCL; trainings; fuzzers with all codecs.
 #
 #   bash tests/nightly.sh [SECONDS]     (of each fuzzer; default 60)
 #
@@ -41,6 +41,8 @@ build_and_test() {
 check "programs with every preset" build_and_test programs cpu \
   '^tersum\.(test\.examples\.(compare_codecs|advise|shared_library|pytorch|time_to_accuracy)|example\.)' \
   'compare_codecs advise tersum_c tersum.test.examples.shared_library.cpu'
+check "trainings of the examples" env TERSUM_C_LIBRARY=build/nightly-programs/lib/libtersum_c.so /usr/bin/python3 \
+  tests/examples/test_time_to_accuracy.py
 check "examples/run.sh with every preset" bash examples/run.sh
 golden='^(baselines\.)?golden|\.low_rank_codec'
 check "golden digests in all elements" build_and_test elements cpu '^tersum\.test\.(baselines\.)?golden\..*\.cpu$' all \
@@ -48,15 +50,21 @@ check "golden digests in all elements" build_and_test elements cpu '^tersum\.tes
 check "golden digests by clang" build_and_test golden cpu-clang '^tersum\.test\.' all \
   "-DTERSUM_TEST_ONLY=$golden" -DTERSUM_TEST_FEW_CODECS=OFF -DTERSUM_FUZZERS=OFF -DTERSUM_TEST_MISTAKES=OFF
 check "laws of codecs under the sanitizers" build_and_test sanitize sanitize '^tersum\.test\.' all \
-  '-DTERSUM_TEST_ONLY=^(codec|device|execute|feedback|lowrank)\..*\.cpu$' \
+  '-DTERSUM_TEST_ONLY=^(baselines|codec|device|execute|feedback|lowrank)\..*\.cpu$|^lowrank\.kernels' \
   '-DTERSUM_TEST_SKIP=\.(theory|two_shot_theory|reference|sample_gradients|selection_errors)\.'
 check "golden digests with more flags" bash tests/golden/other_compilers.sh build/nightly-other_compilers all
 if find_nvcc build/nvcc; then
   check "the shared library with every preset on the simulated device" build_and_test cuda cuda \
     '^tersum\.test\.examples\.shared_library\.simulated$' tersum.test.examples.shared_library.simulated \
     -DTERSUM_TEST_C_ALL_PRESETS=ON -DCMAKE_CUDA_ARCHITECTURES=90-virtual
-  check "the presets that are like others on the simulated device" build_and_test cuda cuda '\.cuda_more_.*\.simulated$' tersum.cuda \
+  check "the presets that are like others on the simulated device" build_and_test cuda-more cuda '\.cuda_more_.*\.simulated$' tersum.cuda \
     '-DTERSUM_TEST_ONLY=\.cuda_more_' -DCMAKE_CUDA_ARCHITECTURES=90-virtual
+  check "benchmarks on the simulated device" build_and_test cuda-bench cuda '^tersum\.test\.bench\..*\.simulated$' tersum.cuda \
+    '-DTERSUM_TEST_ONLY=^none$' -DCMAKE_CUDA_ARCHITECTURES=90-virtual
+  if find_newer_nccl build/nccl; then
+    check "a newer release of NCCL" build_and_test cuda-nccl cuda '^tersum\.test\.nccl_device\.other' tersum.cuda \
+      '-DTERSUM_TEST_ONLY=^none$' "-DTERSUM_NCCL_OTHER_INCLUDE=$newer_nccl" -DCMAKE_CUDA_ARCHITECTURES=90-virtual
+  fi
   check "budgets of more architectures" build_and_test budgets cuda '^tersum\.codegen\.sm_' \
     'tersum.codegen.sm_80 tersum.codegen.sm_100' '-DTERSUM_TEST_BUDGETS=sm_80;sm_100'
 fi
