@@ -19,16 +19,6 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief Flips the signs of the loaded arrangement; register i takes bit i of the thread's word.
-template <class Codec, class Context>
-TERSUM_BODY void apply_signs(Context const& ctx,
-                             std::uint64_t key,
-                             own_chunk<Codec> const& mine,
-                             float (&v)[32])
-{
-  own_chunk<Codec>::hadamard::apply_signs(ctx, mine, key, v);
-}
-
 //! @brief Begins a rotation where `to_wire` goes on: with signs, or with all of it in memory.
 //! @param storage  Of the chunk's tile.
 //! @tparam ByPredicates  See `block_hadamard::apply_signs`.
@@ -102,7 +92,7 @@ TERSUM_BODY void load_pairs(Context const& ctx,
   }
 }
 
-//! @brief `apply_signs` for two coordinates of 16 bits a word.
+//! @brief `block_hadamard::apply_signs` for two coordinates of 16 bits a word.
 template <class Codec, class Context>
 TERSUM_BODY void apply_signs(Context const&,
                              std::uint64_t key,

@@ -74,23 +74,13 @@ class launch_list {
               std::uint64_t in_group = chunks_of_group<Codec>,
               std::uint64_t together = 1)
   {
-    chunks([&]<bool Edge>() { return Kernel<Edge>{}; }, a_block, in_group, together);
-  }
-
-  //! The same of make.operator()<false>() and make.operator()<true>().
-  template <class Make>
-  void chunks(Make const& make,
-              std::uint64_t a_block  = grid_of<Codec>.chunks_a_block,
-              std::uint64_t in_group = chunks_of_group<Codec>,
-              std::uint64_t together = 1)
-  {
     auto const launch = [&](auto kernel, std::uint64_t first, std::uint64_t count) {
       kernel.first = first;
       if (count > 0) { (*this)(kernel, (count + a_block - 1) / a_block); }
     };
     std::uint64_t const all = plan_.chunks();
     if constexpr (Codec::rotates_all) {
-      launch(make.template operator()<false>(), 0, all);
+      launch(Kernel<false>{}, 0, all);
     } else if (all > 0) {
       bool regular = false, edges = false;
       std::uint64_t begin = all, end = 0;  // of tensors that are not aligned
@@ -110,14 +100,13 @@ class launch_list {
       std::uint64_t const whole = minimum(plan_.coordinates() / Codec::chunk_size, all);
       // In the order of widths the short one lies anywhere.
       bool const ends = plan_.tensors() == 1 && !orders_chunks<Codec>;
-      if (regular) { launch(make.template operator()<false>(), 0, ends ? whole : all); }
+      if (regular) { launch(Kernel<false>{}, 0, ends ? whole : all); }
       if (edges) {
         edge_groups const groups{.first = static_cast<std::uint32_t>(begin / in_group),
                                  .ends  = static_cast<std::uint32_t>(plan_.tensors())};
         std::uint64_t const others =
           begin < end ? (end + in_group - 1) / in_group - begin / in_group : 0;
-        launch(
-          make.template operator()<true>(), groups.bits(), (plan_.tensors() + others) * in_group);
+        launch(Kernel<true>{}, groups.bits(), (plan_.tensors() + others) * in_group);
       }
     }
   }

@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace tersum::inline v0::detail {
 
@@ -111,9 +112,13 @@ class cpu_chunks {
   template <class To>
   void store_unsent(float value, To to) const
   {
-    float values[extent(size)];
-    std::fill_n(values, size, value);
-    store_whole(set_, values, to, size);
+    if constexpr (std::is_same_v<To, Element*>) {
+      fill_chunk(to, static_cast<std::uint32_t>(size), value);
+    } else {
+      float values[extent(size)];
+      std::fill_n(values, size, value);
+      store_whole(set_, values, to, size);
+    }
   }
 
   // A chunk as `with_chunk` gives it in the basis in which it is quantized; unchanged where vectors rotate as they encode.

@@ -87,7 +87,7 @@ void cpu_codes<Codec, Element>::encode() const
         });
         if constexpr (feeds_back<Codec>) {
           this->rotate_back(chunk, own);
-          if constexpr (in_metric<Codec>) { this->to_own_units(chunk, own); }
+          this->to_own_units(chunk, own);
         }
       }
       if constexpr (feeds_back<Codec>) {
@@ -132,52 +132,24 @@ void cpu_codes<Codec, Element>::decode(std::uint64_t first, std::uint64_t end) c
       decode_chunk<Codec>(
         set_, args_.world, key, chunk, step.decode, words, args_.rotated + chunk * size, step);
     } else {
-      chunk_entry const entry = args_.table[chunk];
-      Element* const to       = args_.gradient + entry.offset;
-      float factor            = step.decode;
-      if constexpr (in_metric<Codec>) {
-        this->leave_metric(chunk, [&](auto whole) {
-          if (selects<Codec> && place.level == 0) {
-            this->store_unsent(0.0f * step.decode, whole);
-            return;
-          }
-          at_level(args_.codec, place.level, [&](auto const& codec) {
-            using level_codec = std::remove_cvref_t<decltype(codec)>;
-            if constexpr (Codec::rotates_in_memory) {
-              alignas(64) float sum[extent(size)];
-              decode_chunk<level_codec>(set_, args_.world, key, chunk, 1.0f, words, +sum, step);
-              this->rotate_back(chunk, sum);
-              for (float& value : sum) { value = value * step.decode; }
-              store_whole(set_, sum, whole, size);
-            } else {
-              decode_chunk<level_codec>(
-                set_, args_.world, key, chunk, step.decode, words, whole, step);
-            }
-          });
-        });
-        return;
-      }
-      if (selects<Codec> && place.level == 0) {
-        // The chunk has not travelled: zeros, or NaN if a gradient was not finite.
-        fill_chunk(to, entry.length, 0.0f * step.decode);
-        return;
-      }
-      at_level(args_.codec, place.level, [&](auto const& codec) {
-        using level_codec = std::remove_cvref_t<decltype(codec)>;
-        if constexpr (Codec::rotates_in_memory) {
-          alignas(64) float sum[extent(size)];
-          decode_chunk<level_codec>(set_, args_.world, key, chunk, 1.0f, words, +sum, step);
-          this->rotate_back(chunk, sum);
-          for (std::uint32_t i = 0; i < entry.length; ++i) {
-            to[i] = finite_from_float<Element>(sum[i] * step.decode);
-          }
-        } else if (entry.length == size) {
-          decode_chunk<level_codec>(set_, args_.world, key, chunk, factor, words, to, step);
-        } else {
-          Element copy[extent(size)];
-          decode_chunk<level_codec>(set_, args_.world, key, chunk, factor, words, +copy, step);
-          std::memcpy(to, copy, entry.length * sizeof(Element));
+      this->leave_metric(chunk, [&](auto whole) {
+        if (selects<Codec> && place.level == 0) {
+          this->store_unsent(0.0f * step.decode, whole);
+          return;
         }
+        at_level(args_.codec, place.level, [&](auto const& codec) {
+          using level_codec = std::remove_cvref_t<decltype(codec)>;
+          if constexpr (Codec::rotates_in_memory) {
+            alignas(64) float sum[extent(size)];
+            decode_chunk<level_codec>(set_, args_.world, key, chunk, 1.0f, words, +sum, step);
+            this->rotate_back(chunk, sum);
+            for (float& value : sum) { value = value * step.decode; }
+            store_whole(set_, sum, whole, size);
+          } else {
+            decode_chunk<level_codec>(
+              set_, args_.world, key, chunk, step.decode, words, whole, step);
+          }
+        });
       });
     }
   });

@@ -35,16 +35,18 @@ class cpu_metric_chunks : public cpu_chunks<Codec, Element> {
   // Values in the units of the metric in those of the gradient.
   void to_own_units(std::uint64_t chunk, float* values) const
   {
-    std::uint32_t const length = args_.table[chunk].length;
-    auto const* const scales   = scales_of(chunk);
-    multiply_by_scales(set_, values, scales, least_scale_of(scales, length), values, length);
+    if constexpr (in_metric<Codec>) {
+      std::uint32_t const length = args_.table[chunk].length;
+      auto const* const scales   = scales_of(chunk);
+      multiply_by_scales(set_, values, scales, least_scale_of(scales, length), values, length);
+    }
   }
 
   // The same of what was decoded, which scales that the library keeps follow.
   void leave_metric_in_place(std::uint64_t chunk, float (&values)[extent(size)]) const;
 
   // Decodes a chunk to the gradient, in its units again, where `decode_to(to)` writes all values of the chunk in those of the
-  // metric, to floats or by `multiplied`. Scales that the library keeps follow the values.
+  // metric, to floats, by `multiplied`, or, without a metric, to elements. Scales that the library keeps follow the values.
   template <class Decode>
   void leave_metric(std::uint64_t chunk, Decode const& decode_to) const;
 
@@ -61,46 +63,57 @@ template <class Decode>
 void cpu_metric_chunks<Codec, Element>::leave_metric(std::uint64_t chunk,
                                                      Decode const& decode_to) const
 {
-  using scale             = metric_scale<Codec>;
-  auto const& metric      = args_.codec.metric;
   chunk_entry const entry = args_.table[chunk];
   Element* const to       = args_.gradient + entry.offset;
-  scale* const scales     = scales_of(chunk);
-  float const largest     = largest_of(set_, scales, entry.length);
-  float const least       = least_scale(host_group{}, metric, largest);
-  // What the kernels do, of which those of chunks that are not whole get copies.
-  auto const decode_in_kernels = [&]<bool Keeps>(multiplied<Element, scale, Keeps> whole) {
-    if (entry.length == static_cast<std::uint32_t>(size)) {
-      decode_to(whole);
-      return;
+  bool const whole_chunk  = entry.length == static_cast<std::uint32_t>(size);
+  if constexpr (!in_metric<Codec>) {
+    if (whole_chunk) {
+      decode_to(to);
+    } else {
+      Element copy[extent(size)];
+      decode_to(+copy);
+      std::copy_n(copy, entry.length, to);
     }
-    Element copy[extent(size)];
-    scale padded[extent(size)];
-    std::fill(std::copy_n(scales, entry.length, padded), padded + size, scale{});
-    whole.to     = copy;
-    whole.scales = padded;
-    decode_to(whole);
-    std::copy_n(copy, entry.length, to);
-    if constexpr (Keeps) { std::copy_n(padded, entry.length, scales); }
-  };
-  if constexpr (!keeps_metric<Codec>) {
-    decode_in_kernels(multiplied<Element, scale, false>{to, scales, least, 1.0f, 1.0f, 0});
   } else {
-    bool const keeps = !step_is_poisoned(args_);
-    if constexpr (has_steps_averaged<typename Codec::metric_type>) {
-      float const steps = metric.steps_averaged(static_cast<float>(args_.header->step));
-      bool const usual  = steps >= 1.0f && steps < 0x1p60f;
-      if (keeps && usual && !is_unknown_scale(largest)) {
-        std::uint32_t const draw = first_draw(chunk, args_.header->sign_key);
-        decode_in_kernels(
-          multiplied<Element, scale, true>{to, scales, least, steps, 1.0f / steps, draw});
+    using scale         = metric_scale<Codec>;
+    auto const& metric  = args_.codec.metric;
+    scale* const scales = scales_of(chunk);
+    float const largest = largest_of(set_, scales, entry.length);
+    float const least   = least_scale(host_group{}, metric, largest);
+    // What the kernels do, of which those of chunks that are not whole get copies.
+    auto const decode_in_kernels = [&]<bool Keeps>(multiplied<Element, scale, Keeps> whole) {
+      if (whole_chunk) {
+        decode_to(whole);
         return;
       }
+      Element copy[extent(size)];
+      scale padded[extent(size)];
+      std::fill(std::copy_n(scales, entry.length, padded), padded + size, scale{});
+      whole.to     = copy;
+      whole.scales = padded;
+      decode_to(whole);
+      std::copy_n(copy, entry.length, to);
+      if constexpr (Keeps) { std::copy_n(padded, entry.length, scales); }
+    };
+    if constexpr (!keeps_metric<Codec>) {
+      decode_in_kernels(multiplied<Element, scale, false>{to, scales, least, 1.0f, 1.0f, 0});
+    } else {
+      bool const keeps = !step_is_poisoned(args_);
+      if constexpr (has_steps_averaged<typename Codec::metric_type>) {
+        float const steps = metric.steps_averaged(static_cast<float>(args_.header->step));
+        bool const usual  = steps >= 1.0f && steps < 0x1p60f;
+        if (keeps && usual && !is_unknown_scale(largest)) {
+          std::uint32_t const draw = first_draw(chunk, args_.header->sign_key);
+          decode_in_kernels(
+            multiplied<Element, scale, true>{to, scales, least, steps, 1.0f / steps, draw});
+          return;
+        }
+      }
+      alignas(64) float values[extent(size)];
+      decode_to(static_cast<float*>(values));
+      multiply_by_scales(set_, values, scales, least, to, entry.length);
+      if (keeps) { keep_scales(chunk, values, largest, least); }
     }
-    alignas(64) float values[extent(size)];
-    decode_to(static_cast<float*>(values));
-    multiply_by_scales(set_, values, scales, least, to, entry.length);
-    if (keeps) { keep_scales(chunk, values, largest, least); }
   }
 }
 
@@ -108,14 +121,15 @@ template <class Codec, class Element>
 void cpu_metric_chunks<Codec, Element>::leave_metric_in_place(std::uint64_t chunk,
                                                               float (&values)[extent(size)]) const
 {
-  alignas(64) float decoded[extent(size)];
-  std::copy_n(values, size, decoded);
-  to_own_units(chunk, values);
   if constexpr (keeps_metric<Codec>) {
-    auto const* const scales = args_.metric.scales + args_.table[chunk].offset;
-    float const largest      = largest_of(set_, scales, args_.table[chunk].length);
-    float const least        = least_scale(host_group{}, args_.codec.metric, largest);
+    alignas(64) float decoded[extent(size)];
+    std::copy_n(values, size, decoded);
+    float const largest = largest_of(set_, scales_of(chunk), args_.table[chunk].length);
+    float const least   = least_scale(host_group{}, args_.codec.metric, largest);
+    to_own_units(chunk, values);
     if (!step_is_poisoned(args_)) { keep_scales(chunk, decoded, largest, least); }
+  } else {
+    to_own_units(chunk, values);
   }
 }
 

@@ -238,7 +238,7 @@ void cpu_part_chunks<Codec, Element>::keep_residual(map_type const& map) const
       alignas(64) float own[size]{};
       if (place.level > 0) {
         estimate(map, place, chunk, part, 1.0f, +own);
-        if constexpr (in_metric<Codec>) { to_own_units(chunk, own); }
+        to_own_units(chunk, own);
       }
       keep_lost(chunk, whole, own, entry.length, residual);
     });

@@ -116,7 +116,7 @@ void cpu_published<Codec, Element>::publish() const
       if (!is_finite(bits_float(own[map.scale_word(place.index)]))) { return; }
       alignas(64) float sent[size];
       estimate(map, place, chunk, own, 1.0f, +sent);
-      if constexpr (in_metric<Codec>) { this->to_own_units(chunk, sent); }
+      this->to_own_units(chunk, sent);
       keep_lost(chunk, values, sent, entry.length, residual);
     }
   });

@@ -141,8 +141,6 @@ void cpu_two_shot<Codec, Element>::decode() const
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
     part_place const place     = find_part(args_, map, chunk);
     std::uint32_t* const words = args_.parts.gathered + map.begin(place.part);
-    chunk_entry const entry    = args_.table[chunk];
-    Element* const to          = args_.gradient + entry.offset;
     float scale =
       place.level == 0 ? scale_of_unsent(chunk) : bits_float(words[map.scale_word(place.index)]);
     if constexpr (copying<Codec>) {
@@ -155,8 +153,9 @@ void cpu_two_shot<Codec, Element>::decode() const
       if (!(scale > 0.0f && is_finite(scale))) { return; }
       alignas(64) float added[size];
       this->estimate(map, place, chunk, words, 1.0f, +added);
-      if constexpr (in_metric<Codec>) { this->leave_metric_in_place(chunk, added); }
-      for (std::uint32_t i = 0; i < entry.length; ++i) {
+      this->leave_metric_in_place(chunk, added);
+      Element* const to = args_.gradient + args_.table[chunk].offset;
+      for (std::uint32_t i = 0; i < args_.table[chunk].length; ++i) {
         to[i] = finite_from_float<Element>(host_group::add(to_float(to[i]), added[i]));
       }
       return;
@@ -168,20 +167,9 @@ void cpu_two_shot<Codec, Element>::decode() const
         this->estimate(map, place, chunk, words, share, whole);
       }
     };
-    bool const sent = scale > 0.0f;
-    if constexpr (in_metric<Codec>) {
-      auto const fill = [this, scale](auto whole) { this->store_unsent(0.0f * scale, whole); };
-      this->leave_metric(chunk, [&](auto whole) { sent ? decode_to(whole) : fill(whole); });
-    } else if (!sent) {
-      // The chunk has not travelled: zeros, or NaN if a gradient was not finite.
-      fill_chunk(to, entry.length, 0.0f * scale);
-    } else if (entry.length == size) {
-      decode_to(to);
-    } else {
-      Element copy[size];
-      decode_to(+copy);
-      std::copy_n(copy, entry.length, to);
-    }
+    this->leave_metric(chunk, [&](auto whole) {
+      scale > 0.0f ? decode_to(whole) : this->store_unsent(0.0f * scale, whole);
+    });
   });
 }
 
@@ -198,8 +186,8 @@ void cpu_two_shot<Codec, Element>::keep_owner_residual(map_type const& map) cons
     std::uint64_t const chunk = chunk_of(map, place);
     alignas(64) float lost[size];
     from_rows(chunk, rows, +lost);
+    to_own_units(chunk, lost);
     if constexpr (in_metric<Codec>) {
-      to_own_units(chunk, lost);
       std::fill(lost + args_.table[chunk].length, lost + size, 0.0f);
     }
     keep_values(set_, lost, draw_of_kept(args_, chunk, second_rank), owner_place(index), size);
