@@ -4,8 +4,7 @@
 //! @file
 //! One chunk to its codes on one CPU thread, on top of chunk_rows.inl.
 
-//! @brief Rounds one row. A lane holds code + max_level in the eight bits from `code_shift` on; the others are undefined.
-//! `random` holds the bytes in its low bits.
+//! @brief Rounds one row. A lane holds code + max_level in the eight bits from `code_shift` on. The low bits of `random` are the bytes.
 template <class Quantizer>
 TERSUM_SIMD words round_row(Quantizer const& quantizer, floats v, float scale, words random)
 {
@@ -14,11 +13,12 @@ TERSUM_SIMD words round_row(Quantizer const& quantizer, floats v, float scale, w
     // As round_to_grid. The constant that is added has zeros where the code lies, so that it need not be subtracted again.
     constexpr int unit          = 1 << Quantizer::fraction_bits;
     constexpr std::uint32_t low = 0x4b400000;
-    integers const sum          = (integers)(rounded_bits<limit * unit>(v, scale) + random);
+    constexpr std::uint32_t odd = limit * unit % 2;  // ties go to even codes
+    words const even            = rounded_bits<limit * unit + odd>(v, scale) - odd;
+    integers const sum          = (integers)(even + random);
     integers const top          = (integers)broadcast(low + 2 * limit * unit + unit - 1);
-    integers const bottom       = (integers)broadcast(low);
-    integers const bounded      = sum < top ? sum : top;
-    return (words)(bounded > bottom ? bounded : bottom);
+    words const bounded         = (words)(sum < top ? sum : top);
+    return (integers)bounded > (integers)broadcast(low) ? bounded : broadcast(low);
   } else if constexpr (has_table<Quantizer>) {
     // As lookup_quantizer::encode.
     using table            = typename Quantizer::table;
