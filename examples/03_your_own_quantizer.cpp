@@ -18,8 +18,9 @@
 // The role `quantizer` (concepts.hpp): codes of a uniform grid, as their sum must be the code of the sum.
 template <int Bits>
 struct dead_zone_quantizer {
-  using dither                       = tersum::stratified;     // the source of `random`
-  static constexpr int bits          = Bits;                   // what a reducer's lanes must hold
+  using dither              = tersum::stratified;  // the source of `random`
+  static constexpr int bits = Bits;                // what a reducer's lanes must hold
+  constexpr tersum::description describe() const { return {"dead_zone_quantizer", Bits}; }
   static constexpr int max_level     = (1 << (Bits - 1)) - 1;  // codes lie in +-max_level
   static constexpr int fraction_bits = 8;                      // `scale` is 2^8 / step
   static constexpr bool unbiased     = false;

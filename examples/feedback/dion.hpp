@@ -15,6 +15,7 @@
 
 struct dion_feedback {
   static constexpr bool enabled = true;
+  constexpr tersum::description describe() const { return {"dion_feedback", mu}; }
 
   float mu = 0.95f;
 

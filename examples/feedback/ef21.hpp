@@ -14,6 +14,7 @@
 
 struct ef21_feedback {
   static constexpr bool enabled = true;
+  constexpr tersum::description describe() const { return {"ef21_feedback"}; }
 
   template <class Arithmetic>
   TERSUM_HOST_DEVICE float before(Arithmetic const&, float gradient, float sent_so_far) const

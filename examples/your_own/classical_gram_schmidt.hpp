@@ -11,6 +11,7 @@
 #include <cmath>
 
 struct classical_gram_schmidt {
+  constexpr tersum::description describe() const { return {"classical_gram_schmidt"}; }
   // `factor` has what `factor_archetype` lists; its numbers are those that all threads see.
   TERSUM_EXEC_CHECK_DISABLE
   template <class Factor>

@@ -11,6 +11,7 @@
 template <int Size>
 struct cosine_transform {
   static constexpr int rotation_size = Size;
+  constexpr tersum::description describe() const { return {"cosine_transform", Size}; }
 
   TERSUM_HOST_DEVICE void forward(auto const& g, auto& x, auto& y, auto const& key) const
   {

@@ -10,6 +10,7 @@
 
 struct decaying_feedback {
   static constexpr bool enabled = true;
+  constexpr tersum::description describe() const { return {"decaying_feedback", decay}; }
 
   float decay = 0.9f;
 

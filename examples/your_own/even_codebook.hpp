@@ -14,6 +14,7 @@
 struct even_codebook {
   static constexpr int bits      = 3;  // of a code: the sign, and which of four sizes
   static constexpr bool unbiased = true;
+  constexpr tersum::description describe() const { return {"even_codebook"}; }
 
   TERSUM_HOST_DEVICE std::uint32_t encode(float value) const
   {

@@ -16,6 +16,7 @@ struct every_kth_chunk {
   static constexpr bool by_norm      = false;  // the ranks need not agree on norms
   static constexpr int level_count   = 1;      // a chunk travels or not
   static constexpr bool several_bits = false;  // all that travel have the same width
+  constexpr tersum::description describe() const { return {"every_kth_chunk", Size, Every, bits}; }
 
   float bits = 16.0f / Every;  // what pays for one in k of 16 bits
 

@@ -10,6 +10,7 @@
 
 struct largest_mean {
   static constexpr bool scaled = true;
+  constexpr tersum::description describe() const { return {"largest_mean", decay}; }
 
   float decay = 0.99f;
 

@@ -14,6 +14,7 @@ struct mean_magnitude {
   using op                               = tersum::native_sum<float>;  // how the ranks agree
   using headroom_type                    = tersum::fixed_headroom;
   static constexpr bool measures_rotated = true;
+  constexpr tersum::description describe() const { return {"mean_magnitude", clip, headroom}; }
 
   float clip = 3;
   tersum::fixed_headroom headroom{};

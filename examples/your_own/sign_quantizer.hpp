@@ -16,6 +16,7 @@ struct sign_quantizer {
   static constexpr int max_level     = 1;
   static constexpr int fraction_bits = 0;
   static constexpr bool unbiased     = false;
+  constexpr tersum::description describe() const { return {"sign_quantizer"}; }
 
   TERSUM_HOST_DEVICE std::int32_t encode(float value, float scale, std::uint32_t) const
   {

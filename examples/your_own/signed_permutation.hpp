@@ -15,6 +15,7 @@ using tersum::rotation_key;
 
 struct signed_permutation {
   static constexpr int rotation_size = 1;  // chunks of any size
+  constexpr tersum::description describe() const { return {"signed_permutation"}; }
 
   TERSUM_HOST_DEVICE void forward(auto const& g, auto& x, auto& y, rotation_key const& key) const
   {

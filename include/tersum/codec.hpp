@@ -91,8 +91,7 @@ requires(selecting_chunker<Chunker>&& Chunker::several_bits) struct payload_op_o
   using type = decltype(widths(std::make_integer_sequence<int, Chunker::level_count>{}));
 };
 
-//! @brief How kernels rotate chunks. Elements that are added are shared out as chunks that are not rotated if there is a metric,
-//! otherwise without chunks.
+//! @brief How kernels rotate chunks. Elements that are added are chunks without a rotation in a metric, and no chunks otherwise.
 template <class Kind, class Rotator, class Metric, int Size>
 struct rotation_in {
   using type = typename rotation_of<Rotator, Size>::type;
@@ -150,6 +149,10 @@ struct codec {
   using counts_type         = typename Form::template counts<codec, Coder>;
   using rotation =
     typename detail::rotation_in<payload_kind, Rotator, Metric, Chunker::chunk_size>::type;
+  constexpr description describe() const
+  {
+    return {"codec", chunker, rotator, coder, Form{}, feedback, metric};
+  }
 
   //! Chunks are rotated in registers; by the rotator's plain form; not, because their tensor was.
   static constexpr bool rotates_chunks     = detail::transforms_registers<rotation>;
@@ -183,8 +186,7 @@ struct codec {
   Metric metric{};
   Coder coder{};  // last: what is empty before it takes the room that would align it
 
-  //! @brief The codec of the chunks on a level, level 1 being the narrowest width. It is this codec itself unless
-  //! widths differ.
+  //! @brief The codec of the chunks on a level, of which 1 is the narrowest: this codec itself unless widths differ.
   template <int Level>
   [[nodiscard]] TERSUM_HOST_DEVICE constexpr auto at_level() const noexcept
   {

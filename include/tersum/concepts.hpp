@@ -8,6 +8,7 @@
 
 #pragma once
 
+#include <tersum/description.hpp>
 #include <tersum/types.hpp>
 
 #include <concepts>
@@ -80,8 +81,12 @@ inline constexpr int probed_size = Rotator::rotation_size > 1 ? Rotator::rotatio
 }  // namespace detail
 
 // clang-format off
-//! A policy is a trivially copyable value, because it is passed to kernels as it is.
-template <class T> concept policy = std::is_trivially_copyable_v<T>;
+//! What is passed to kernels as it is.
+template <class T> concept kernel_value = std::is_trivially_copyable_v<T>;
+
+//! A policy is such a value, and says in `description describe() const` of its own, not of a base, who it is and on what it depends.
+template <class T> concept has_describe = requires { { detail::describer(&T::describe) } -> std::same_as<std::remove_cv_t<T>>; };
+template <class T> concept policy       = kernel_value<T> && has_describe<T>;
 
 //! @name Atoms
 //! @{
@@ -95,8 +100,7 @@ template <class T> concept has_draw          = requires(std::uint64_t block, dit
   { T::mask(key) } -> std::same_as<std::uint32_t>; };         //!< What each word of these bytes is xored with.
 template <class T> concept has_chunk_size    = requires { typename std::integral_constant<int, T::chunk_size>; };  //!< Coordinates of a chunk.
 template <class T> concept has_by_norm       = requires { typename std::bool_constant<T::by_norm>; };    //!< Whether the ranks agree on the chunks' norms before it chooses.
-template <class T> concept has_score         = requires(T const c, chunk_key const& key) {
-  { c.score(std::uint32_t{}, key) } -> std::same_as<std::uint32_t>; }; //!< score(energy, key), below 2^31: chunks of larger scores come first, equal ones take turns. The energy ascends with the agreed norm; without norms it is 0.
+template <class T> concept has_score         = requires(T const c, chunk_key const& key) { { c.score(std::uint32_t{}, key) } -> std::same_as<std::uint32_t>; }; //!< score(energy, key), below 2^31: chunks of larger scores come first, equal ones take turns. The energy ascends with the agreed norm; without norms it is 0.
 template <class T> concept has_level_count   = requires { typename std::integral_constant<int, T::level_count>; }; //!< How many widths a chunk can have besides none: 1 to 7.
 template <class T> concept has_several_bits  = requires { typename std::bool_constant<T::several_bits>; }; //!< Whether chunks that travel differ in width, as `widths` says.
 template <class T> concept has_widths        = requires(T const c) {
@@ -129,22 +133,17 @@ template <class T> concept has_native        = requires { typename std::bool_con
 template <class T> concept has_associative   = requires { typename std::bool_constant<T::associative>; }; //!< Whether any order of the ranks gives the same bits.
 template <class T> concept has_exact         = requires { typename std::bool_constant<T::exact>; };      //!< Whether nothing is rounded or clamped.
 template <class T> concept has_enabled       = requires { typename std::bool_constant<T::enabled>; };    //!< Whether the state keeps a float of each coordinate, zero at first; if so, the next two are asked for.
-template <class T> concept has_before        = requires(T const f, float v) {
-  { f.before(detail::any_group{}, v, v) } -> std::same_as<float>; };   //!< before(arithmetic of a group, gradient, kept): the value that is encoded.
-template <class T> concept has_after         = requires(T const f, float v) {
-  { f.after(detail::any_group{}, v, v, v) } -> std::same_as<float>; }; //!< after(arithmetic, value, what the rank's own codes lost of it, kept): what is kept for the next step.
+template <class T> concept has_before        = requires(T const f, float v) { { f.before(detail::any_group{}, v, v) } -> std::same_as<float>; };   //!< before(arithmetic of a group, gradient, kept): the value that is encoded.
+template <class T> concept has_after         = requires(T const f, float v) { { f.after(detail::any_group{}, v, v, v) } -> std::same_as<float>; }; //!< after(arithmetic, value, what the rank's own codes lost of it, kept): what is kept for the next step.
 template <class T> concept has_adds_lost     = requires { requires T::adds_lost; }; //!< Optional, true: `before` is gradient + kept and `after` what was lost; CPU vectors and products of matrices do that.
-template <class T> concept has_kept_weight   = requires(T const f, std::uint64_t step, float v) {
-  { f.kept_weight(step, v) } -> std::same_as<float>; };       //!< Optional: kept_weight(exchanges before this one, gain that the caller wrote): what is kept is multiplied by this before `before` and `after` are given it.
+template <class T> concept has_kept_weight   = requires(T const f, std::uint64_t step, float v) { { f.kept_weight(step, v) } -> std::same_as<float>; };       //!< Optional: kept_weight(exchanges before this one, gain that the caller wrote): what is kept is multiplied by this before `before` and `after` are given it.
 template <class T> concept has_ranks_only    = requires { requires T::ranks_only; };  //!< Optional, true: owners of two shots keep nothing.
 template <class T> concept has_owners_only   = requires { requires T::owners_only; }; //!< Optional, true: of two shots the owners keep what their encoding lost, and ranks nothing.
 template <class T> concept has_stored_residual = requires { typename T::stored_residual; }; //!< Optional: in what the state keeps what is kept: float, as without it, or bfloat16, to which it is rounded at random.
 template <class T> concept has_scaled        = requires { typename std::bool_constant<T::scaled>; };     //!< Whether the state keeps a scale of each coordinate, zero at first; if so, the next is asked for.
 template <class T> concept has_least         = requires(T const m, float v) { { m.least(detail::any_group{}, v) } -> std::same_as<float>; }; //!< least(arithmetic, largest scale of a chunk): what smaller ones are raised to; above 0, and not above the largest.
-template <class T> concept has_update        = requires(T const m, float v) {
-  { m.update(detail::any_group{}, v, v, v) } -> std::same_as<float>; }; //!< Optional: update(arithmetic, decoded mean / scale, scale, steps of training before this one): the scale of the next step. Without it the caller writes scales.
-template <class T> concept has_steps_averaged = requires(T const m, float v) {
-  { m.steps_averaged(v) } -> std::same_as<float>; };          //!< Optional, steps_averaged(steps before): `update` is that of `kept_diagonal`, which CPU vectors do.
+template <class T> concept has_update        = requires(T const m, float v) { { m.update(detail::any_group{}, v, v, v) } -> std::same_as<float>; }; //!< Optional: update(arithmetic, decoded mean / scale, scale, steps of training before this one): the scale of the next step. Without it the caller writes scales.
+template <class T> concept has_steps_averaged = requires(T const m, float v) { { m.steps_averaged(v) } -> std::same_as<float>; };          //!< Optional, steps_averaged(steps before): `update` is that of `kept_diagonal`, which CPU vectors do.
 template <class T> concept has_stored_scale  = requires { typename T::stored_scale; }; //!< Optional: in what the state keeps scales: float, as without it, or bfloat16, to which new scales are rounded at random.
 template <class T> concept has_encode        = requires(T const q, float v, std::uint32_t r) { { q.encode(v, v, r) } -> std::integral; }; //!< encode(value, 2^fraction_bits / step, random byte): the code, an integer.
 template <class T> concept has_rounds_to_grid = requires { requires T::rounds_to_grid; };                    //!< Optional, true: `encode` is `round_to_grid<max_level, fraction_bits>`, which kernels do to several values at once.
@@ -165,8 +164,7 @@ template <class T> concept has_combine_at    = requires(T const op, typename T::
   { op(v, v, std::size_t{}) } -> std::same_as<typename T::element>; //!< op(a, b, index in the array).
   { op.from(std::size_t{}) } -> std::same_as<T>;              //!< The same for the elements from an index on, counted from there.
   op.for_each_part(std::size_t{}, detail::any_visitor{}); };  //!< for_each_part(count, visit): visit(op, begin, end) for stretches in which one operation of two elements does.
-template <class T> concept has_factor        = requires(T const h) {
-  { h.factor(1, 1.0f) } -> std::convertible_to<float>; };     //!< factor(world, sqrt(|sum|^2 / energy of one rank) of the last exchange): the range of the sum over one rank's.
+template <class T> concept has_factor        = requires(T const h) { { h.factor(1, 1.0f) } -> std::convertible_to<float>; };     //!< factor(world, sqrt(|sum|^2 / energy of one rank) of the last exchange): the range of the sum over one rank's.
 template <class T> concept has_tracked       = requires { typename std::bool_constant<T::tracked>; };    //!< Whether `factor` uses its second argument, which the decoder then measures.
 //! @}
 
@@ -175,7 +173,7 @@ template <class T> concept dither_source = policy<T> && has_rounds<T> && has_dra
 
 //! What a transport must do with two elements on the wire. `native` says whether transports have it built in. A
 //! reduction that also takes the element's position is used through `wire::op`, which knows the parts of the payload.
-template <class T> concept reduce_op = policy<T> && has_element<T> && has_native<T> && has_associative<T> && has_exact<T>
+template <class T> concept reduce_op = kernel_value<T> && has_element<T> && has_native<T> && has_associative<T> && has_exact<T>
                                       && (has_combine<T> || has_combine_at<T>);
 
 //! Which coordinates share a step: `fixed_chunks` and the chunkers that choose.
@@ -229,8 +227,7 @@ template <class T> concept codebook = table_codebook<T> || (policy<T> && std::is
 template <class T> concept conversion = policy<T> && has_bits<T> && has_element<T>;
 
 //! The same in blocks with numbers of their own, such as scales, which lie behind the codes, for the same codecs. The header of such a
-//! quantizer has its kernels: specializations of `detail::chunk_codes` and `detail::part_codes`. An optional describe(add) calls add(a float)
-//! for what tells it from others of its widths.
+//! quantizer has its kernels: specializations of `detail::chunk_codes` and `detail::part_codes`.
 template <class T> concept block_quantizer = policy<T> && has_bits<T> && has_unbiased<T> && has_block<T> && has_block_bits<T> && has_dither<T>;
 
 //! What `two_shot`, `gather`, `shard` and `publish` take, which decode before they add.

@@ -6,6 +6,8 @@
 
 #pragma once
 
+#include <tersum/description.hpp>
+
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -25,6 +27,7 @@ struct tensor {
   //! Chunkers that choose by norms multiply the tensor's energies by it. Above 1 the tensor gets more of the bits; at 0
   //! it gets what the other tensors leave.
   float weight = 1;
+  constexpr description describe() const { return {"tensor", rows, columns, offset, weight}; }
 
   [[nodiscard]] constexpr std::uint64_t size() const noexcept { return rows * columns; }
 };
@@ -85,6 +88,15 @@ struct layout {
   [[nodiscard]] constexpr bool bypasses(tensor const& t) const noexcept
   {
     return (bypass_vectors && (t.rows == 1 || t.columns == 1)) || t.size() < bypass_below;
+  }
+
+  //! All of it but names.
+  constexpr description describe() const
+  {
+    description all{
+      "layout", coordinates, bypass_below, bypass_vectors, bypass_unpaid, first, whole};
+    for (tensor const& t : tensors) { all = {"with", all, t}; }
+    return all;
   }
 };
 

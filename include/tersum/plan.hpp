@@ -7,106 +7,17 @@
 #pragma once
 
 #include <tersum/codec_kinds.hpp>
+#include <tersum/description.hpp>
 #include <tersum/detail/plan_checks.hpp>
+#include <tersum/detail/plan_counts.hpp>
 #include <tersum/detail/sections.hpp>
 #include <tersum/layout.hpp>
-#include <tersum/quantize/dither.hpp>
 #include <tersum/state.hpp>
 
 #include <cstddef>
 #include <cstdint>
 
 namespace tersum::inline v0 {
-
-namespace detail {
-
-template <class Codec, class Element>
-struct exchange_args;
-
-//! The word that the rank's random words are xored with; 0 for codecs without dither.
-template <class Codec>
-[[nodiscard]] constexpr std::uint32_t dither_mask_of(int rank) noexcept
-{
-  if constexpr (requires { Codec::dither_type::mask(dither_key{}); }) {
-    dither_key key{};
-    key.rank = static_cast<std::uint32_t>(rank);
-    return Codec::dither_type::mask(key);
-  }
-  return 0;
-}
-
-//! @brief What plans of all codecs hold. `Codec::counts_type` derives from it: it counts while it is constructed, checks
-//! the arguments, says how many bytes each round has, and takes sections of workspace and state (take_workspace, take_state) to
-//! which it has kernels' arguments point.
-template <class Codec>
-class plan_counts {
- public:
-  using selection_type = nothing;  // what kernels are given of a choice, and of parts
-  using parts_type     = nothing;
-  static constexpr std::size_t alignment =
-    section_list::alignment;  //!< Of workspace and state, bytes.
-
-  constexpr plan_counts(Codec const& codec, layout const& gradient, world const& ranks)
-    : codec_(codec), layout_(gradient), world_(ranks)
-  {
-  }
-
-  [[nodiscard]] constexpr Codec const& codec() const noexcept { return codec_; }
-  [[nodiscard]] constexpr layout const& gradient() const noexcept { return layout_; }
-  [[nodiscard]] constexpr world const& ranks() const noexcept { return world_; }
-
-  //! @name Counts
-  //! Each coordinate of the gradient is either compressed or bypasses the codec; padding is not counted. `tensors`
-  //! counts the tensors that are not empty, each of which has a record in the state; `chunks` counts what is compressed
-  //! as one: chunks, of low rank matrices, of TopK coordinates.
-  //! @{
-  [[nodiscard]] constexpr std::uint64_t coordinates() const noexcept { return layout_.coordinates; }
-  [[nodiscard]] constexpr std::uint64_t tensors() const noexcept { return tensors_; }
-  [[nodiscard]] constexpr std::uint64_t chunks() const noexcept { return chunks_; }
-  [[nodiscard]] constexpr std::uint64_t compressed() const noexcept { return compressed_; }
-  [[nodiscard]] constexpr std::uint64_t bypassed() const noexcept { return bypassed_; }
-  [[nodiscard]] constexpr bool all_bypass() const noexcept { return compressed_ == 0; }
-  [[nodiscard]] constexpr bool travels() const noexcept { return true; }
-  //! @}
-
-  //! @brief What `state_header::layout` holds: `state_version` in its lowest byte, and above it a hash of the sections of the
-  //! state, by name, element, size and begin, of tensors, weights and chunks, and, where what a rank keeps is that of its own
-  //! part or shard, of which part that is. Plans that differ in other things only, such as bits, can go on with each other's
-  //! state.
-  [[nodiscard]] constexpr std::uint64_t state_fingerprint() const noexcept
-  {
-    return fingerprint_ / 256 * 256 + state_version;
-  }
-
-  //! What kernels are given besides memory.
-  constexpr void fill(auto& args) const noexcept
-  {
-    args.codec       = codec_;
-    args.chunks      = chunks_;
-    args.tensors     = tensors_;
-    args.world       = world_.size;
-    args.rank        = static_cast<std::uint32_t>(world_.rank);
-    args.dither_mask = dither_mask_of<Codec>(world_.rank);
-  }
-  [[nodiscard]] constexpr std::uint64_t agreed_scalars() const noexcept { return 0; }
-  [[nodiscard]] constexpr std::uint64_t agreed_bytes() const noexcept { return 0; }
-  //! Coordinates of which this rank keeps a residual.
-  [[nodiscard]] constexpr std::uint64_t own_coordinates() const noexcept { return coordinates(); }
-  //! What a form keeps of shards: nothing where there are none.
-  constexpr void for_each_shard(auto const&) const noexcept {}
-
- protected:
-  Codec codec_;
-  layout layout_;
-  world world_;
-  std::uint64_t tensors_     = 0;
-  std::uint64_t chunks_      = 0;
-  std::uint64_t compressed_  = 0;
-  std::uint64_t bypassed_    = 0;
-  std::uint64_t fingerprint_ = 0;  // of all that the sections do not say; of a plan, of these too
-};
-
-}  // namespace detail
 
 //! @brief One codec applied to one gradient by one world. All ranks make the same plan, apart from `world::rank`.
 //!
@@ -149,10 +60,15 @@ class plan : public Codec::counts_type {
       this->layout_.bypass_below  = ~std::uint64_t{0};
       static_cast<counts&>(*this) = counts(codec, this->layout_, this->world_, more...);
     }
-    for (std::uint64_t const value : {this->coordinates(), this->chunks()}) {
-      this->fingerprint_ = detail::mix(this->fingerprint_, value);
-    }
-    this->fingerprint_ = state_sections().fingerprint(this->fingerprint_);
+    if (this->check().ok()) { fingerprint_ = describe_state().hash(); }
+  }
+
+  //! @brief What `state_header::layout` holds: `state_version` in its lowest byte, and above it a hash of the codec's `describe()`,
+  //! of sections, tensors, weights, chunks and boundaries and, where a section is of this rank's part, of rank and world. So a
+  //! state is accepted by the codec that made it, and by no other.
+  [[nodiscard]] constexpr std::uint64_t state_fingerprint() const noexcept
+  {
+    return fingerprint_ / 256 * 256 + state_version;
   }
 
   //! @name Rounds
@@ -231,6 +147,19 @@ class plan : public Codec::counts_type {
                                        leaves_out<Codec>,
                                        typename Codec::feedback_type>()
                   .empty());
+
+  constexpr description describe_state() const noexcept
+  {
+    description all{"state", this->codec(), this->coordinates(), this->chunks(), state_sections()};
+    this->for_each_record([&](tensor_record const& t) {
+      all = {"record", all, t.offset, t.size, t.chunks, t.weight};
+    });
+    this->for_each_matrix([&](auto const& m) { all = {"matrix", all, m.rows, m.columns, m.rank}; });
+    this->for_each_boundary([&](std::uint64_t begin) { all = {"boundary", all, begin}; });
+    return all;
+  }
+
+  std::uint64_t fingerprint_ = 0;
 };
 
 }  // namespace tersum::inline v0

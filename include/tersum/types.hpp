@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/config.hpp>
+#include <tersum/description.hpp>
 #include <tersum/detail/bits.hpp>
 
 #include <bit>
@@ -29,6 +30,7 @@ struct bfloat16;
 //! @brief IEEE binary16, one 16-bit word with the layout of `__half`. Storage only: convert to compute.
 struct half {
   std::uint16_t bits;
+  constexpr description describe() const { return {"half"}; }
 
   half() = default;
   //! `to_half(value)`. A number of another type does not convert: neither its bits nor its value would be meant for certain.
@@ -49,6 +51,7 @@ struct half {
 //! @brief bfloat16, one 16-bit word with the layout of `__nv_bfloat16`. Storage only: convert to compute.
 struct bfloat16 {
   std::uint16_t bits;
+  constexpr description describe() const { return {"bfloat16"}; }
 
   bfloat16() = default;
   //! `to_bfloat16(value)`. A number of another type does not convert: neither its bits nor its value would be meant for certain.

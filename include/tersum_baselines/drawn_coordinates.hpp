@@ -30,6 +30,7 @@ namespace tersum::inline v0 {
 //! All ranks draw alike, so that nothing but values travels, and a transport's all-reduce sums them.
 struct drawn_coordinates {
   static constexpr int chunk_size = 1;
+  constexpr description describe() const { return {"drawn_coordinates", stride, scaled}; }
 
   std::uint32_t stride = 8;  //!< Of so many neighbours one travels; the last ones may be fewer.
 
@@ -133,15 +134,17 @@ struct drawn_coordinates_codec {
   using payload_op     = native_sum<T>;
   using feedback_type  = Feedback;
   using metric_type    = plain_metric;
-  using norm_scalar    = float;
   using agreement_kind = agreement::none;
   using payload_kind   = payload::values;
   using counts_type    = detail::drawn_counts<drawn_coordinates_codec>;
+  constexpr description describe() const
+  {
+    return {"drawn_coordinates_codec", chunker, T{}, feedback};
+  }
 
   static constexpr bool rotates_all = false;
   static constexpr int chunk_size   = 1;
 
-  //! The order of an exchange.
   using stages =
     stage_list<stage::open, stage::encode, rounds::reduce_payload, stage::decode, stage::finish>;
 

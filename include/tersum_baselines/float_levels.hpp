@@ -35,6 +35,7 @@ struct float_levels {
                 "tersum: float_levels<Exponent, Mantissa> needs 2 to 5 and 1 or more, 7 in all");
   static_assert(Reserved >= 0 && Reserved <= 1 << Mantissa,
                 "tersum: float_levels<Exponent, Mantissa, Reserved> needs 0 to 2^Mantissa");
+  constexpr description describe() const { return {"float_levels", Exponent, Mantissa, Reserved}; }
 
   static constexpr bool uniform      = false;
   static constexpr int fraction_bits = Mantissa;
@@ -80,6 +81,7 @@ template <class Levels>
 struct e8m0_scale {
   static constexpr int bits       = 8;
   static constexpr bool saturates = true;
+  constexpr description describe() const { return {"e8m0_scale", Levels{}}; }
 
   [[nodiscard]] TERSUM_INLINE static std::uint32_t encode(float ratio) noexcept
   {
@@ -99,6 +101,7 @@ struct e8m0_scale {
 struct e4m3_scale {
   static constexpr int bits       = 8;
   static constexpr bool saturates = true;
+  constexpr description describe() const { return {"e4m3_scale"}; }
 
   [[nodiscard]] TERSUM_INLINE static std::uint32_t encode(float ratio) noexcept
   {

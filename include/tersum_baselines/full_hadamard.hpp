@@ -31,6 +31,7 @@ struct full_hadamard {
   template <int Chunk>
   using packed = block_hadamard<Chunk, false>;  //!< Chunks are rotated already.
   static constexpr int rotation_size = 0;       //!< As long as the tensor.
+  constexpr description describe() const { return {"full_hadamard"}; }
 
   using stages_before = stage_list<stage::rotate_tensors>;       //!< The gradient is measured.
   using stages_after  = stage_list<stage::rotate_tensors_back>;  //!< It was decoded.

@@ -43,6 +43,10 @@ struct group_absmax {
   static_assert(Bits >= 2 && Bits <= 8, "tersum: group_absmax<Bits, Block> needs 2 <= Bits <= 8");
   static_assert(Block == 16 || Block == 32 || Block == 64 || Block == 128,
                 "tersum: group_absmax<Bits, Block> has blocks of 16, 32, 64 or 128");
+  constexpr description describe() const
+  {
+    return {"group_absmax", Bits, Block, Levels{}, Scale{}, Dither{}};
+  }
 
   using dither      = Dither;
   using scale       = Scale;
@@ -82,14 +86,6 @@ struct group_absmax {
     out[magnitudes] = 2 * out[magnitudes - 1];
     return out;
   }();
-
-  //! @brief What tells it from others of its widths.
-  template <class Add>
-  static constexpr void describe(Add const& add)
-  {
-    for (float const one : level) { add(one); }
-    add(Scale::decode(Scale::encode(0.7f)));
-  }
 
   //! @brief The number of the level that a magnitude is rounded to. All arithmetic is on integers.
   //! @param magnitude  The magnitude over the group's scale, at most 1, in units of 1 / block_one.

@@ -26,6 +26,7 @@ template <int Block>
 struct group_two_means {
   static_assert(Block == 16 || Block == 32 || Block == 64 || Block == 128,
                 "tersum: group_two_means<Block> has blocks of 16, 32, 64 or 128");
+  constexpr description describe() const { return {"group_two_means", Block}; }
 
   using dither                    = no_dither;
   static constexpr int bits       = 1;      //!< Width of a code.

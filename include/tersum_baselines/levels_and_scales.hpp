@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/config.hpp>
+#include <tersum/description.hpp>
 #include <tersum/detail/bits.hpp>
 
 #include <cstdint>
@@ -38,6 +39,7 @@ inline constexpr bool saturates_groups = requires
 //! @brief Equal distances.
 struct linear_levels {
   static constexpr bool uniform = true;
+  constexpr description describe() const { return {"linear_levels"}; }
 
   [[nodiscard]] static constexpr float level(int i, int last) noexcept
   {
@@ -52,6 +54,7 @@ struct linear_levels {
 //! Horvath et al., Natural Compression for Distributed Deep Learning (2019), natural dithering.
 struct natural_levels {
   static constexpr bool uniform = false;
+  constexpr description describe() const { return {"natural_levels"}; }
 
   [[nodiscard]] static constexpr float level(int i, int last) noexcept
   {
@@ -69,6 +72,7 @@ struct natural_levels {
 //! @brief One byte: powers of two from 1 down to 2^-23.
 struct power_of_two_scale {
   static constexpr int bits = 8;
+  constexpr description describe() const { return {"power_of_two_scale"}; }
 
   [[nodiscard]] TERSUM_INLINE static std::uint32_t encode(float ratio) noexcept
   {
@@ -84,6 +88,7 @@ struct power_of_two_scale {
 //! @brief Two bytes: a bfloat16.
 struct bfloat16_scale {
   static constexpr int bits = 16;
+  constexpr description describe() const { return {"bfloat16_scale"}; }
 
   [[nodiscard]] TERSUM_INLINE static std::uint32_t encode(float ratio) noexcept
   {

@@ -34,6 +34,7 @@ struct take_majority : of_part<exchange_part::decode> {};
 template <int LaneBits>
 struct majority_lanes : guard_lanes<LaneBits> {
   using stages_after_sum = stage_list<stage::take_majority>;  //!< The payload was reduced.
+  constexpr description describe() const { return {"majority_lanes", LaneBits}; }
 
   //! @brief A word of sums as the outcome of its votes, which `decode` takes for such sums.
   //! @param word       Sums of codes of -1, 0 and 1, each plus the number of ranks.

@@ -24,6 +24,7 @@ struct mean_magnitude_range {
   using op                               = native_sum<float>;
   using headroom_type                    = no_headroom;
   static constexpr bool measures_rotated = true;
+  constexpr description describe() const { return {"mean_magnitude_range", clip, headroom}; }
 
   float clip = 1.0f;  //!< The range in units of the mean magnitude.
   no_headroom headroom{};
@@ -36,14 +37,12 @@ struct mean_magnitude_range {
     return g.sum(static_cast<int>(Size),
                  [&](int i) { return detail::bits_float(detail::float_bits(x[i]) & 0x7fffffffu); });
   }
-  //! The range of one rank, in units of the gradient.
   [[nodiscard]] TERSUM_HOST_DEVICE float rank_range(float agreed,
                                                     int world,
                                                     float coordinates) const noexcept
   {
     return agreed / (static_cast<float>(world) * coordinates);
   }
-  //! What no value of any rank exceeds.
   [[nodiscard]] TERSUM_HOST_DEVICE float bound(float agreed, int, float) const noexcept
   {
     return agreed;

@@ -26,10 +26,9 @@ struct sign_quantizer {
   static constexpr int max_level     = 1;            //!< Codes lie in +-max_level.
   static constexpr int fraction_bits = 0;
   static constexpr bool unbiased     = false;
+  constexpr description describe() const { return {"sign_quantizer"}; }
 
-  //! @brief The code of one value.
-  //! @param value  What is rounded.
-  //! @param scale  One over the step.
+  //! @brief The code of one value; `scale` is one over the step.
   [[nodiscard]] TERSUM_HOST_DEVICE std::int32_t encode(float value,
                                                        float scale,
                                                        std::uint32_t) const noexcept

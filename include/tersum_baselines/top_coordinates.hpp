@@ -32,6 +32,7 @@ struct top_coordinates {
   static constexpr bool by_norm      = true;
   static constexpr int level_count   = 1;
   static constexpr bool several_bits = false;
+  constexpr description describe() const { return {"top_coordinates", bits}; }
 
   float bits = 2;  //!< Bits per coordinate that a rank sends, up to 32: never exceeded.
 
@@ -116,10 +117,10 @@ struct top_coordinates_codec {
   using chunker_type   = top_coordinates;
   using feedback_type  = Feedback;
   using metric_type    = plain_metric;
-  using norm_scalar    = float;
   using agreement_kind = agreement::none;
   using payload_kind   = payload::coordinates;
   using counts_type    = detail::pair_counts<top_coordinates_codec>;
+  constexpr description describe() const { return {"top_coordinates_codec", chunker, feedback}; }
 
   static constexpr bool rotates_all = false;
   static constexpr int chunk_size   = 1;

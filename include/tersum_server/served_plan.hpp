@@ -8,9 +8,9 @@
 
 #include <tersum/codec.hpp>
 #include <tersum/codec_kinds.hpp>
+#include <tersum/description.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/form/publish.hpp>
-#include <tersum/interop/plan_fingerprint.hpp>
 #include <tersum/status.hpp>
 #include <tersum_server/message_header.hpp>
 

@@ -13,6 +13,7 @@
 
 struct twice_as_wide {
   static constexpr bool tracked = false;
+  constexpr tersum::description describe() const { return {"twice_as_wide"}; }
   [[nodiscard]] float factor(int, float) const noexcept { return 2; }
 };
 

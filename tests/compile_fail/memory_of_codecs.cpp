@@ -47,6 +47,7 @@ codec<fixed_chunks<256>,
 struct half_a_choice {
   static constexpr int chunk_size = 128;
   float bits                      = 2;
+  constexpr description describe() const { return {"half_a_choice"}; }
 };
 // expected: tersum: a chunker that chooses needs bits, by_norm, score, level_count and several_bits
 int const size = codec<half_a_choice, no_rotation, cast<half>, in_wire>::chunk_size;

@@ -23,6 +23,7 @@ struct silent_quantizer {
   static constexpr int bits          = 2;
   static constexpr int max_level     = 1;
   static constexpr int fraction_bits = 0;
+  constexpr description describe() const { return {"silent_quantizer"}; }
   std::int32_t encode(float value, float, std::uint32_t) const noexcept
   {
     return value > 0 ? 1 : 0;
@@ -35,14 +36,21 @@ int const biased =
 // Codes that are no integers, and would be cut.
 struct float_quantizer : silent_quantizer {
   static constexpr bool unbiased = false;
+  constexpr description describe() const { return {"float_quantizer"}; }
   float encode(float value, float, std::uint32_t) const noexcept { return value > 0 ? 1.0f : 0; }
 };
 // expected: has_encode
 int const cut = checked<no_rotation, rms_range<no_headroom>, float_quantizer, saturating_sum<2>>;
 
+// Who it is: what derives from another policy has another name.
+struct nameless : stochastic_quantizer<4> {};
+// expected: has_describe
+int const told = checked<no_rotation, rms_range<no_headroom>, nameless, saturating_sum<4>>;
+
 // Bits that are no constant.
 struct variable_quantizer : stochastic_quantizer<4> {
   int bits = 4;
+  constexpr description describe() const { return {"variable_quantizer"}; }
 };
 // expected: has_bits
 static_assert(quantizer<variable_quantizer>);
@@ -50,6 +58,7 @@ static_assert(quantizer<variable_quantizer>);
 // Which numbers it draws.
 struct half_a_dither {
   static constexpr int rounds = 7;
+  constexpr description describe() const { return {"half_a_dither"}; }
 };
 // expected: counter(block, key)
 int const drawn = checked<no_rotation,
@@ -65,6 +74,7 @@ struct silent_range {
   static constexpr bool measures_rotated = false;
   float clip                             = 2;
   no_headroom headroom{};
+  constexpr description describe() const { return {"silent_range"}; }
 };
 static_assert(quantization_range<silent_range>);
 // expected: has_measure<
@@ -75,6 +85,7 @@ struct silent_sum {
   using op                       = saturating_add<4>;
   static constexpr int lane_bits = 4;
   static constexpr bool biased   = false;
+  constexpr description describe() const { return {"silent_sum"}; }
   static constexpr int max_world(int) { return 1 << 20; }
 };
 // expected: has_saturating
@@ -83,6 +94,7 @@ int const summed = checked<no_rotation, rms_range<no_headroom>, nearest_quantize
 // The way back.
 struct half_a_rotation {
   static constexpr int rotation_size = 1024;
+  constexpr description describe() const { return {"half_a_rotation"}; }
   template <class Group, class Chunk>
   void forward(Group const&, Chunk&, Chunk&, rotation_key const&) const
   {
@@ -95,6 +107,7 @@ int const rotated =
 // What is kept.
 struct half_a_feedback {
   static constexpr bool enabled = true;
+  constexpr description describe() const { return {"half_a_feedback"}; }
   template <class Arithmetic>
   float before(Arithmetic const&, float gradient, float) const
   {
@@ -108,6 +121,7 @@ int const kept =
 // What small scales are raised to.
 struct half_a_metric {
   static constexpr bool scaled = true;
+  constexpr description describe() const { return {"half_a_metric"}; }
 };
 // expected: any_group{}, v)
 int const in_units =

@@ -20,6 +20,7 @@ struct silent_quantizer {
   static constexpr int bits          = 2;
   static constexpr int max_level     = 1;
   static constexpr int fraction_bits = 0;
+  constexpr tersum::description describe() const { return {"silent_quantizer"}; }
 
   [[nodiscard]] std::int32_t encode(float value, float, std::uint32_t) const noexcept
   {

@@ -27,6 +27,7 @@ int const checked_codes =
 
 struct thousands {
   static constexpr int chunk_size = 1000;
+  constexpr description describe() const { return {"thousands"}; }
 };
 // expected: tersum: chunk_size must be a power of two from 128 to 32768; a cast takes smaller ones
 int const chunks =
@@ -63,6 +64,7 @@ struct wide_quantizer {
   static constexpr int max_level     = 32767;
   static constexpr int fraction_bits = 0;
   static constexpr bool unbiased     = false;
+  constexpr description describe() const { return {"wide_quantizer"}; }
   std::int32_t encode(float value, float scale, std::uint32_t) const noexcept
   {
     return static_cast<std::int32_t>(value * scale);
@@ -74,6 +76,7 @@ int const wide = checked_codes<wide_quantizer, saturating_sum<16>>;
 // The maximum of norms whose sum is asked for: steps would be too small by the root of the world.
 struct largest_norm : rms_range<no_headroom> {
   using op = native_max<float>;
+  constexpr description describe() const { return {"largest_norm"}; }
 };
 // expected: tersum: the ranks sum the norms of chunks (native_sum)
 int const of_maxima = checked_codes<nearest_quantizer<4>, saturating_sum<4>, largest_norm>;
@@ -81,6 +84,7 @@ int const of_maxima = checked_codes<nearest_quantizer<4>, saturating_sum<4>, lar
 // Scalars that are written as float and added as half.
 struct halved_range : rms_range<no_headroom> {
   using op = native_sum<half>;
+  constexpr description describe() const { return {"halved_range"}; }
 };
 // expected: tersum: a range's scalar is float or bfloat16, and the element of its op
 int const of_two_elements = checked_codes<nearest_quantizer<4>, saturating_sum<4>, halved_range>;
@@ -91,6 +95,7 @@ struct float_sum {
   static constexpr int lane_bits   = 8;
   static constexpr bool biased     = false;
   static constexpr bool saturating = false;
+  constexpr description describe() const { return {"float_sum"}; }
   static constexpr int max_world(int level) { return 127 / level; }
 };
 // expected: tersum: a reducer's op adds words of packed codes: its element is an integer
@@ -112,6 +117,7 @@ struct shifting {
 };
 struct shifting_sum : float_sum {
   using op = shifting;
+  constexpr description describe() const { return {"shifting_sum"}; }
 };
 // expected: it takes two of them wherever they lie
 int const of_positions = checked_codes<nearest_quantizer<4>, shifting_sum>;
@@ -132,6 +138,7 @@ struct largest {
   static constexpr bool measures_rotated = false;
   float clip                             = 1;
   tracked_correlation headroom{};
+  constexpr description describe() const { return {"largest"}; }
 
   template <class Group, std::size_t Size>
   float measure(Group const& g, float const (&x)[Size], float (&)[Size]) const
@@ -150,6 +157,7 @@ int const tracked =
 template <int Bits>
 struct wrapping_sum : saturating_sum<Bits> {
   using op = native_sum<std::uint32_t>;
+  constexpr description describe() const { return {"wrapping_sum"}; }
   template <int Other>
   using with_bits = wrapping_sum<Other>;
 };

@@ -51,6 +51,7 @@ struct three_levels {
   static constexpr int bits       = 2;
   static constexpr int magnitudes = 3;
   static constexpr bool unbiased  = true;
+  constexpr description describe() const { return {"three_levels"}; }
   static constexpr float numbers[]{
     .3f, 1.0f, 2.0f, .65f, 1.5f, std::numeric_limits<float>::infinity()};
   static constexpr float const* levels() { return numbers; }
@@ -64,6 +65,7 @@ int const of_three = checked<fixed_chunks<256>, partial_hadamard<256>, three_lev
 struct one_bit : three_levels {
   static constexpr int bits       = 1;
   static constexpr int magnitudes = 1;
+  constexpr description describe() const { return {"one_bit"}; }
   static constexpr float const* boundaries() { return numbers + 5; }
 };
 // expected: tersum: codes with scales of their own and allocated_chunks need a quantizer
@@ -75,12 +77,14 @@ auto const bytes =
 // Blocks with scales.
 struct float_scale : bfloat16_scale {
   static constexpr int bits = 32;
+  constexpr description describe() const { return {"float_scale"}; }
 };
 // expected: tersum: the scale of a block has 8 or 16 bits
 int const long_scales =
   checked<fixed_chunks<512>, no_rotation, group_absmax<4, 16, linear_levels, float_scale>>;
 struct odd_blocks : group_absmax<4, 16> {
   static constexpr int block = 24;
+  constexpr description describe() const { return {"odd_blocks"}; }
 };
 // expected: tersum: a block with numbers of its own has 16, 32, 64 or 128 coordinates
 int const blocks_of_24 = checked<fixed_chunks<512>, no_rotation, odd_blocks>;

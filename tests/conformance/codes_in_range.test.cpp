@@ -42,6 +42,7 @@ struct two_codes {
   static constexpr int max_level     = 7;
   static constexpr int fraction_bits = 0;
   static constexpr bool unbiased     = false;
+  constexpr description describe() const { return {"two_codes", below, above}; }
 
   std::int32_t below = -max_level;
   std::int32_t above = max_level;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Policies of the library without what is optional: their plain forms alone.
+//! Policies of the library without what is optional: their plain forms alone, under their names, as their bytes are the same.
 
 #pragma once
 
@@ -20,6 +20,7 @@ template <rotator Rotator>
 struct plain_rotator {
   static constexpr int rotation_size = Rotator::rotation_size;
   static constexpr int square_gain   = detail::square_gain<Rotator>;
+  constexpr description describe() const { return Rotator{}.describe(); }
 
   template <class Group, int Size>
   TERSUM_HOST_DEVICE void forward(Group const& g,
@@ -46,6 +47,7 @@ struct plain_range {
   using op                               = typename Range::op;
   using headroom_type                    = typename Range::headroom_type;
   static constexpr bool measures_rotated = Range::measures_rotated;
+  constexpr description describe() const { return Range{clip, headroom}.describe(); }
 
   float clip             = Range{}.clip;
   headroom_type headroom = {};
@@ -74,6 +76,7 @@ struct plain_quantizer {
   static constexpr int max_level     = Quantizer::max_level;
   static constexpr int fraction_bits = Quantizer::fraction_bits;
   static constexpr bool unbiased     = Quantizer::unbiased;
+  constexpr description describe() const { return Quantizer{}.describe(); }
 
   TERSUM_HOST_DEVICE std::int32_t encode(float value, float scale, std::uint32_t random) const
   {
@@ -85,6 +88,7 @@ template <codebook Codebook>
 requires(has_levels_of<Codebook>) struct plain_codebook {
   static constexpr int bits      = Codebook::bits;
   static constexpr bool unbiased = Codebook::unbiased;
+  constexpr description describe() const { return Codebook{}.describe(); }
 
   TERSUM_HOST_DEVICE std::uint32_t encode(float value) const { return Codebook{}.encode(value); }
   TERSUM_HOST_DEVICE float decode(std::uint32_t code) const { return Codebook{}.decode(code); }
@@ -92,6 +96,7 @@ requires(has_levels_of<Codebook>) struct plain_codebook {
 
 struct plain_feedback {
   static constexpr bool enabled = true;
+  constexpr description describe() const { return error_feedback{}.describe(); }
 
   template <class Arithmetic>
   TERSUM_HOST_DEVICE float before(Arithmetic const& math, float gradient, float kept) const
@@ -107,6 +112,7 @@ struct plain_feedback {
 
 struct plain_diagonal {
   static constexpr bool scaled = true;
+  constexpr description describe() const { return metric.describe(); }
 
   kept_diagonal metric = {};
 

@@ -126,6 +126,7 @@ TEST_CASE("[conformance] policies of users in every role make the same bytes in 
 
 // Rotators that differ in nothing but what they do.
 struct backwards : signed_permutation {
+  constexpr description describe() const { return {"backwards"}; }
   TERSUM_HOST_DEVICE void forward(auto const& g, auto& x, auto& y, rotation_key const& key) const
   {
     signed_permutation::backward(g, x, y, key);

@@ -36,6 +36,7 @@ using namespace tersum;
 
 struct chunks {
   static constexpr int chunk_size = 256;
+  constexpr description describe() const { return {"chunks"}; }
 };
 
 struct choice {
@@ -44,12 +45,14 @@ struct choice {
   static constexpr int level_count   = 1;
   static constexpr bool several_bits = false;
   float bits                         = 8;
+  constexpr description describe() const { return {"choice", bits}; }
   std::uint32_t score(std::uint32_t energy, chunk_key const&) const { return energy; }
 };
 
 struct rotation {
   static constexpr int rotation_size = 256;
   static constexpr int square_gain   = 256;
+  constexpr description describe() const { return {"rotation"}; }
   template <class Group>
   void forward(Group const& g, float (&x)[256], float (&)[256], rotation_key const& key) const
   {
@@ -64,6 +67,7 @@ struct rotation {
 
 struct still {
   static constexpr int rotation_size = 1;
+  constexpr description describe() const { return {"still"}; }
   template <class Group, class Chunk>
   void forward(Group const&, Chunk&, Chunk&, rotation_key const&) const
   {
@@ -76,6 +80,7 @@ struct still {
 
 struct room {
   static constexpr bool tracked = false;
+  constexpr description describe() const { return {"room"}; }
   float factor(int, float) const { return 1; }
 };
 
@@ -86,6 +91,7 @@ struct extent {
   static constexpr bool measures_rotated = false;
   float clip                             = 3;
   room headroom{};
+  constexpr description describe() const { return {"extent", clip}; }
   template <class Group, int Size>
   float measure(Group const& g, float const (&x)[Size], float (&)[Size]) const
   {
@@ -100,6 +106,7 @@ struct extent {
 
 struct draw {
   static constexpr int rounds = 10;
+  constexpr description describe() const { return {"draw"}; }
   static constexpr philox_block counter(std::uint64_t block, dither_key const& key)
   {
     return {{static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(key.step), key.rank, 0}};
@@ -113,6 +120,7 @@ struct rounding {
   static constexpr int max_level     = 7;
   static constexpr int fraction_bits = 8;
   static constexpr bool unbiased     = true;
+  constexpr description describe() const { return {"rounding"}; }
   std::int32_t encode(float value, float scale, std::uint32_t random) const
   {
     float const sum = std::nearbyint(value * scale) + static_cast<float>(random);
@@ -137,11 +145,13 @@ struct bytes {
   static constexpr int lane_bits   = 8;
   static constexpr bool biased     = false;
   static constexpr bool saturating = false;
+  constexpr description describe() const { return {"bytes"}; }
   static constexpr int max_world(int level) { return 127 / level; }
 };
 
 struct keeping {
   static constexpr bool enabled = true;
+  constexpr description describe() const { return {"keeping"}; }
   template <class Arithmetic>
   float before(Arithmetic const& math, float gradient, float kept) const
   {
@@ -159,6 +169,7 @@ struct book {
   static constexpr int bits       = 2;
   static constexpr int magnitudes = 2;
   static constexpr bool unbiased  = true;
+  constexpr description describe() const { return {"book"}; }
   static constexpr float numbers[4]{.45f, 1.5f, 1.0f, std::numeric_limits<float>::infinity()};
   static constexpr float const* levels() { return numbers; }
   static constexpr float const* boundaries() { return numbers + 2; }
@@ -167,6 +178,7 @@ struct book {
 
 // Signs and zeros of the size of their block.
 struct blocks {
+  constexpr description describe() const { return {"blocks"}; }
   struct scale {
     static constexpr int bits = 8;
     static std::uint32_t encode(float ratio)
@@ -193,6 +205,7 @@ struct blocks {
 
 // Of one column.
 struct unit_length {
+  constexpr description describe() const { return {"unit_length"}; }
   template <class Factor>
   static void orthogonalize(Factor& factor)
   {

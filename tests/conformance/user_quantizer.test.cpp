@@ -28,6 +28,7 @@ struct ternary_quantizer {
   static constexpr int max_level     = 1;
   static constexpr int fraction_bits = 8;
   static constexpr bool unbiased     = true;
+  constexpr tersum::description describe() const { return {"ternary_quantizer"}; }
 
   [[nodiscard]] TERSUM_HOST_DEVICE std::int32_t encode(float value,
                                                        float scale,
@@ -48,6 +49,7 @@ struct uneven_quantizer {
   static constexpr int max_level     = 7;
   static constexpr int fraction_bits = 8;
   static constexpr bool unbiased     = true;
+  constexpr tersum::description describe() const { return {"uneven_quantizer"}; }
 
   [[nodiscard]] TERSUM_HOST_DEVICE std::int32_t encode(float value,
                                                        float scale,

@@ -180,6 +180,7 @@ struct dead_zone_quantizer {
   static constexpr int max_level     = 7;
   static constexpr int fraction_bits = 8;
   static constexpr bool unbiased     = false;
+  constexpr description describe() const { return {"dead_zone_quantizer"}; }
 
   [[nodiscard]] TERSUM_HOST_DEVICE std::int32_t encode(float value,
                                                        float scale,

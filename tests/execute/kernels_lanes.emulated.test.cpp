@@ -98,6 +98,7 @@ struct ternary {
   static constexpr int max_level     = 1;
   static constexpr int fraction_bits = 8;
   static constexpr bool unbiased     = true;
+  constexpr description describe() const { return {"ternary"}; }
 
   [[nodiscard]] std::int32_t encode(float value, float scale, std::uint32_t random) const noexcept
   {
@@ -113,6 +114,7 @@ struct signs {
   static constexpr int max_level     = 1;
   static constexpr int fraction_bits = 0;
   static constexpr bool unbiased     = false;
+  constexpr description describe() const { return {"signs"}; }
 
   [[nodiscard]] std::int32_t encode(float value, float scale, std::uint32_t) const noexcept
   {
@@ -128,6 +130,7 @@ struct powers {
   static constexpr int max_level     = 4;
   static constexpr int fraction_bits = 4;
   static constexpr bool unbiased     = false;
+  constexpr description describe() const { return {"powers", threshold}; }
 
   float threshold = 0.5F;
 

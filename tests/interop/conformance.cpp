@@ -56,10 +56,10 @@ bool same(std::vector<float> const& a, std::vector<float> const& b)
 
 namespace {
 
-void add_values(tersum::detail::fingerprint_hash& hash, std::vector<float> const& values)
+void add_values(tersum::description& to, std::vector<float> const& values)
 {
   for (float const value : values) {
-    hash.add(std::isnan(value) ? std::numeric_limits<float>::quiet_NaN() : value);
+    to = {"value", to, std::isnan(value) ? std::numeric_limits<float>::quiet_NaN() : value};
   }
 }
 
@@ -237,7 +237,7 @@ class suite {
       }
     }
     // What this rank has decoded since it began: one round of messages for all of it.
-    expect(same_on_all(over_, decoded_.result()), "the ranks differ", name, "any way", 0);
+    expect(same_on_all(over_, decoded_.hash()), "the ranks differ", name, "any way", 0);
   }
 
   //! reduce_scatter_mean: equal and uneven shards, a vector and a bucket.
@@ -458,7 +458,7 @@ class suite {
 
   any_transport const& over_;
   bool brief_;
-  tersum::detail::fingerprint_hash decoded_;
+  tersum::description decoded_{"decoded"};
   int failures_ = 0;
 };
 

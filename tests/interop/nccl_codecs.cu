@@ -59,13 +59,13 @@ class codec_suite {
         exchange(name, codec, shape);
       }
     }
-    std::uint64_t passing = decoded_.result();
+    std::uint64_t passing = decoded_.hash();
     bool all              = true;
     for (int hop = 1; hop < on_.ranks; ++hop) {
       std::uint64_t received = 0;
       int const next = (on_.rank + 1) % on_.ranks, last = (on_.rank + on_.ranks - 1) % on_.ranks;
       all     = nccl_.exchange_word(next, passing, last, received).ok() && all;
-      all     = all && received == decoded_.result();
+      all     = all && received == decoded_.hash();
       passing = received;
     }
     expect(all, name, "any way", 0, "the ranks differ");
@@ -167,7 +167,8 @@ class codec_suite {
       must(after.last_was_non_finite() == want.non_finite[at],
            "the flag of the NaN differs from the loopback's");
       for (float const value : mean) {
-        decoded_.add(std::isnan(value) ? std::numeric_limits<float>::quiet_NaN() : value);
+        decoded_ = {
+          "value", decoded_, std::isnan(value) ? std::numeric_limits<float>::quiet_NaN() : value};
       }
     }
     if (replay != nullptr) { cudaGraphExecDestroy(replay); }
@@ -176,7 +177,7 @@ class codec_suite {
   nccl_rank const& on_;
   nccl_transport nccl_;
   nccl_transport beside_;
-  tersum::detail::fingerprint_hash decoded_;
+  tersum::description decoded_{"decoded"};
   int failures_ = 0;
 };
 

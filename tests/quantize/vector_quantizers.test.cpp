@@ -31,6 +31,7 @@ struct dead_zone {
   static constexpr int max_level     = 2;
   static constexpr int fraction_bits = 8;
   static constexpr bool unbiased     = false;
+  constexpr description describe() const { return {"dead_zone"}; }
 
   [[nodiscard]] TERSUM_HOST_DEVICE int encode(float value, float scale, std::uint32_t random) const
   {
@@ -49,6 +50,7 @@ struct three_magnitudes {
   static constexpr int max_level     = 7;
   static constexpr int fraction_bits = 8;
   static constexpr bool unbiased     = true;
+  constexpr description describe() const { return {"three_magnitudes"}; }
 
   [[nodiscard]] TERSUM_HOST_DEVICE int encode(float value, float scale, std::uint32_t random) const
   {

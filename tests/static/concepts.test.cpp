@@ -183,8 +183,14 @@ struct with_after {
   }
 };
 
+struct named {};
+
 template <class... Atoms>
 struct of : Atoms... {
+};
+template <class... Atoms>
+requires((std::is_same_v<Atoms, named> || ...)) struct of<Atoms...> : Atoms... {
+  constexpr tersum::description describe() const { return {"of"}; }
 };
 
 // Copying it is not trivial, which no policy may be.
@@ -219,11 +225,13 @@ constexpr auto is_range         = TERSUM_ROLE(quantization_range);
 constexpr auto is_reducer       = TERSUM_ROLE(reducer);
 #undef TERSUM_ROLE
 
-static_assert(needs<is_dither_source, with_rounds, with_draw>, "who draws must say what from");
-static_assert(takes<is_dither_source, with_no_rounds>);
+static_assert(needs<is_dither_source, named, with_rounds, with_draw>,
+              "who draws must say what from");
+static_assert(takes<is_dither_source, named, with_no_rounds>);
 
-static_assert(needs<is_chunker, with_chunk_size>);
+static_assert(needs<is_chunker, named, with_chunk_size>);
 static_assert(needs<is_selecting,
+                    named,
                     with_chunk_size,
                     with_budget,
                     with_by_norm,
@@ -231,6 +239,7 @@ static_assert(needs<is_selecting,
                     with_level_count,
                     with_one_width>);
 static_assert(needs<is_selecting,
+                    named,
                     with_chunk_size,
                     with_budget,
                     with_by_norm,
@@ -239,11 +248,12 @@ static_assert(needs<is_selecting,
                     with_several_bits,
                     with_widths>);
 
-static_assert(needs<is_rotator, with_rotation_size, with_forward, with_backward>);
-static_assert(needs<is_headroom, with_factor, with_tracked>);
-static_assert(needs<is_feedback, with_enabled, with_before, with_after>);
-static_assert(takes<is_feedback, with_no_feedback>);
+static_assert(needs<is_rotator, named, with_rotation_size, with_forward, with_backward>);
+static_assert(needs<is_headroom, named, with_factor, with_tracked>);
+static_assert(needs<is_feedback, named, with_enabled, with_before, with_after>);
+static_assert(takes<is_feedback, named, with_no_feedback>);
 static_assert(needs<is_quantizer,
+                    named,
                     with_bits,
                     with_max_level,
                     with_fraction_bits,
@@ -253,6 +263,7 @@ static_assert(needs<is_quantizer,
 static_assert(
   needs<is_reduce_op, with_element, with_native, with_associative, with_exact, with_combine>);
 static_assert(needs<is_range,
+                    named,
                     with_scalar,
                     with_op,
                     with_headroom,
@@ -263,6 +274,7 @@ static_assert(needs<is_range,
 
 template <class Headroom>
 constexpr bool ranges = takes<is_range,
+                              named,
                               with_scalar,
                               with_op,
                               Headroom,
@@ -273,7 +285,7 @@ constexpr bool ranges = takes<is_range,
 static_assert(ranges<with_headroom>);
 static_assert(!ranges<with_headroom_type> && !ranges<with_number_for_headroom>);
 static_assert(
-  needs<is_reducer, with_lane_bits, with_op, with_max_world, with_biased, with_saturating>);
+  needs<is_reducer, named, with_lane_bits, with_op, with_max_world, with_biased, with_saturating>);
 
 // The signatures count, not only the names.
 struct with_text_bits {
@@ -296,8 +308,14 @@ struct with_combine_mutable {
 };
 
 template <class Bits, class Encode>
-constexpr bool quantizes =
-  takes<is_quantizer, Bits, with_max_level, with_fraction_bits, with_unbiased, with_dither, Encode>;
+constexpr bool quantizes = takes<is_quantizer,
+                                 named,
+                                 Bits,
+                                 with_max_level,
+                                 with_fraction_bits,
+                                 with_unbiased,
+                                 with_dither,
+                                 Encode>;
 static_assert(!quantizes<with_text_bits, with_encode>);
 static_assert(!quantizes<with_bits, with_encode_nothing>);
 static_assert(!quantizes<with_bits, with_encode_mutable>);

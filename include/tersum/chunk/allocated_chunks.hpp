@@ -53,6 +53,10 @@ struct allocated_chunks {
     sizeof...(Widths) >= 1 && sizeof...(Widths) <= 7 && ((Widths >= 1 && Widths <= 16) && ...),
     "tersum: allocated_chunks<Size, Widths...> has up to 7 widths of 1 to 16 bits; none is always allowed");
   static_assert(detail::ascends<Widths...>(), "tersum: the widths of allocated_chunks must ascend");
+  constexpr description describe() const
+  {
+    return {"allocated_chunks", Size, Widths..., bits, weighting};
+  }
 
   static constexpr int chunk_size    = Size;  //!< Coordinates in a chunk.
   static constexpr bool by_norm      = true;

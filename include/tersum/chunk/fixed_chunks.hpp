@@ -19,6 +19,7 @@ struct fixed_chunks {
   static_assert(Size >= 128 && Size <= 32768 && (Size & (Size - 1)) == 0,
                 "tersum: fixed_chunks<Size> needs a power of two from 128 to 32768");
   static constexpr int chunk_size = Size;  //!< Coordinates in a chunk.
+  constexpr description describe() const { return {"fixed_chunks", Size}; }
 };
 
 static_assert(chunker<fixed_chunks<1024>>, "tersum: must model tersum::chunker");

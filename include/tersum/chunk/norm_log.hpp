@@ -26,6 +26,7 @@ struct norm_log {
   static constexpr int max_world =
     64;  //!< With so many ranks an octave has no more than an eighth of a code.
   std::uint16_t code;
+  constexpr description describe() const { return {"norm_log"}; }
 };
 
 namespace detail {

@@ -29,6 +29,7 @@ struct random_chunks {
   static constexpr bool by_norm      = false;
   static constexpr int level_count   = 1;
   static constexpr bool several_bits = false;
+  constexpr description describe() const { return {"random_chunks", Size, bits}; }
 
   float bits = 2;  //!< Bits per coordinate that does not bypass: never exceeded.
 

@@ -37,6 +37,7 @@ struct top_chunks {
     "tersum: squared norms underflow and overflow in half: use float, bfloat16 or norm_log");
   using scalar = Scalar;
   using op     = norm_sum<Scalar>;
+  constexpr description describe() const { return {"top_chunks", Size, Scalar{}, bits}; }
 
   static constexpr int chunk_size    = Size;   //!< Coordinates in a chunk.
   static constexpr bool by_norm      = true;   //!< The choice needs the agreed norms.

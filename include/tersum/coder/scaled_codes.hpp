@@ -19,6 +19,7 @@ namespace tersum::inline v0 {
 template <part_quantizer Quantizer>
 requires(!conversion<Quantizer>) struct scaled_codes {
   using quantizer_type = Quantizer;
+  constexpr description describe() const { return {"scaled_codes", quantizer}; }
 
   Quantizer quantizer{};
 

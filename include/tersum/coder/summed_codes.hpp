@@ -44,6 +44,7 @@ struct summed_codes {
   using quantizer_type = Quantizer;
   using reducer_type   = Reducer;
   using lanes          = packed_codes<Reducer::lane_bits>;
+  constexpr description describe() const { return {"summed_codes", range, quantizer, reducer}; }
 
   //! The wire word whose codes are all zero. A chunk that has no step, because it has no energy, sends such words.
   static constexpr std::uint32_t zero_word = detail::zero_word_of<Quantizer, Reducer>;

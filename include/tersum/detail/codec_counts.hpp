@@ -40,7 +40,6 @@ class codec_counts : public plan_counts<Codec> {
   constexpr codec_counts(Codec const& codec, layout const& gradient, world const& ranks)
     : plan_counts<Codec>(codec, gradient, ranks), choice_((count_records(), *this))
   {
-    this->fingerprint_ = mix(this->fingerprint_, chunk_size);
   }
 
   [[nodiscard]] constexpr status check() const noexcept
@@ -190,7 +189,6 @@ class codec_counts : public plan_counts<Codec> {
       ++this->tensors_;
       this->chunks_ += record.chunks;
       (record.chunks == 0 ? this->bypassed_ : this->compressed_) += record.size;
-      this->fingerprint_ = add_record(this->fingerprint_, record);
     });
   }
 };

@@ -8,7 +8,6 @@
 
 #include <tersum/detail/bits.hpp>
 #include <tersum/layout.hpp>
-#include <tersum/state.hpp>
 #include <tersum/status.hpp>
 
 #include <cstdint>
@@ -77,17 +76,6 @@ namespace tersum::inline v0::detail {
     return {error_code::invalid_argument, "the chunker's bits must be between 0 and 64"};
   }
   return {};
-}
-
-//! Adds to a hash what a state holds of a tensor and never changes.
-[[nodiscard]] constexpr std::uint64_t add_record(std::uint64_t hash,
-                                                 tensor_record const& record) noexcept
-{
-  for (std::uint64_t const value :
-       {record.offset, record.size, record.chunks, std::uint64_t{float_bits(record.weight)}}) {
-    hash = mix(hash, value);
-  }
-  return hash;
 }
 
 }  // namespace tersum::inline v0::detail

@@ -6,12 +6,12 @@
 
 #pragma once
 
+#include <tersum/description.hpp>
 #include <tersum/detail/bits.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string_view>
 
 namespace tersum::inline v0::detail {
 
@@ -20,12 +20,7 @@ struct section {
   std::uint64_t hash = 0xcbf29ce484222325u;
 
   constexpr section() = default;
-  constexpr section(char const* name) noexcept
-  {
-    for (char const c : std::string_view{name}) {
-      hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    }
-  }
+  constexpr section(char const* name) noexcept : hash(named(name)) {}
   friend constexpr bool operator==(section, section) noexcept = default;
 };
 
@@ -38,8 +33,9 @@ struct section_entry {
   section place;  //!< The section in whose place it lies: itself, or the other one.
   std::size_t begin;
   std::uint64_t bytes;
-  std::size_t element;  //!< Bytes of what it is an array of.
-  bool cleared;         //!< `initialize` makes it zeros.
+  std::size_t element;      //!< Bytes of what it is an array of.
+  bool cleared;             //!< `initialize` makes it zeros.
+  std::uint64_t owner = 0;  //!< Which rank of which world it is of; 0: any.
 };
 
 //! @brief Sections in the order of memory, one after the other, each at a multiple of 16 bytes. Policies take what they need of it, and
@@ -77,6 +73,9 @@ class section_list {
     entries_[size_++] = {name, other, offset(other), 0, 0, false};
   }
 
+  //! The section that was taken last is of what no other rank has.
+  constexpr void own_last(std::uint64_t owner) noexcept { entries_[size_ - 1].owner = owner; }
+
   [[nodiscard]] constexpr std::span<section_entry const> entries() const noexcept
   {
     return {entries_, size_};
@@ -103,15 +102,15 @@ class section_list {
     }
   }
 
-  //! @brief A hash of the sections: of their names, elements, sizes and begins.
-  //! @param hash  That of what comes before them.
-  [[nodiscard]] constexpr std::uint64_t fingerprint(std::uint64_t hash) const noexcept
+  //! Names, elements, sizes, begins and owners.
+  constexpr description describe() const
   {
+    description all{"sections"};
     for (section_entry const& e : entries()) {
-      hash = mix(mix(hash, e.name.hash), e.place.hash);
-      hash = mix(mix(mix(hash, e.element), e.bytes), e.begin);
+      all = {"section", all, e.name.hash, e.place.hash, e.element, e.bytes, e.begin};
+      if (e.bytes > 0) { all = {"owner", all, e.owner}; }
     }
-    return hash;
+    return all;
   }
 
  private:

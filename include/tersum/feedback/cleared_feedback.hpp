@@ -20,6 +20,7 @@ namespace tersum::inline v0 {
 struct cleared_feedback {
   static constexpr bool enabled     = true;
   static constexpr bool clears_sent = true;
+  constexpr description describe() const { return {"cleared_feedback"}; }
 
   template <class Arithmetic>
   [[nodiscard]] TERSUM_HOST_DEVICE float before(Arithmetic const& math,

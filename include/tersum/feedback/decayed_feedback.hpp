@@ -24,6 +24,7 @@ namespace tersum::inline v0 {
 struct decayed_feedback {
   static constexpr bool enabled   = true;
   static constexpr bool adds_lost = true;
+  constexpr description describe() const { return {"decayed_feedback", decay, reset_every}; }
 
   float decay = 1;  //!< By what a step multiplies what the last one lost: 0 to 1.
   std::uint32_t reset_every =
@@ -54,6 +55,7 @@ struct decayed_feedback {
 //! Source: LoCo (Xie et al., 2024), equations of the compensation error.
 struct averaged_feedback {
   static constexpr bool enabled = true;
+  constexpr description describe() const { return {"averaged_feedback", averaging, reset_every}; }
 
   float averaging           = 0.5f;  //!< Of the older average: 0 up to below 1.
   std::uint32_t reset_every = 0;     //!< As in `decayed_feedback`.

@@ -18,6 +18,7 @@ namespace tersum::inline v0 {
 struct difference_feedback {
   static constexpr bool enabled           = false;
   static constexpr bool codes_differences = true;
+  constexpr description describe() const { return {"difference_feedback"}; }
 };
 
 static_assert(feedback<difference_feedback>, "tersum: must model tersum::feedback");

@@ -14,6 +14,7 @@ namespace tersum::inline v0 {
 //! @brief No feedback: every step starts afresh. Costs nothing.
 struct no_feedback {
   static constexpr bool enabled = false;
+  constexpr description describe() const { return {"no_feedback"}; }
 };
 
 //! @brief Keeps gradient + residual - own decoded codes for the next step, one float32 per coordinate.
@@ -24,6 +25,7 @@ struct no_feedback {
 struct error_feedback {
   static constexpr bool enabled   = true;
   static constexpr bool adds_lost = true;  //!< Vectors do what `before` and `after` say.
+  constexpr description describe() const { return {"error_feedback"}; }
 
   //! What is encoded.
   template <class Arithmetic>

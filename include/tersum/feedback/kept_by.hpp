@@ -16,6 +16,7 @@ namespace tersum::inline v0 {
 template <feedback Feedback = error_feedback>
 requires(Feedback::enabled) struct kept_by_ranks : Feedback {
   static constexpr bool ranks_only = true;
+  constexpr description describe() const { return {"kept_by_ranks", Feedback::describe()}; }
 };
 
 //! @brief `Feedback` of the owners alone, for `two_shot` with `fixed_chunks`: 4 bytes of state
@@ -26,6 +27,7 @@ requires(Feedback::enabled) struct kept_by_ranks : Feedback {
 template <feedback Feedback = error_feedback>
 requires(Feedback::enabled&& has_adds_lost<Feedback>) struct kept_by_owners : Feedback {
   static constexpr bool owners_only = true;
+  constexpr description describe() const { return {"kept_by_owners", Feedback::describe()}; }
 };
 
 static_assert(feedback<kept_by_ranks<>>, "tersum: must model tersum::feedback");

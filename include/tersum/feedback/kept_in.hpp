@@ -26,6 +26,7 @@ namespace tersum::inline v0 {
 template <class Residual, feedback Feedback = error_feedback>
 requires(gradient_element<Residual>&& Feedback::enabled) struct kept_in : Feedback {
   using stored_residual = Residual;
+  constexpr description describe() const { return {"kept_in", Residual{}, Feedback::describe()}; }
 };
 
 static_assert(feedback<kept_in<bfloat16>>, "tersum: must model tersum::feedback");

@@ -30,6 +30,7 @@ namespace tersum::inline v0 {
 //! The codes are those of `two_shot`, which takes the same policies. Feedback keeps what a rank's own codes lost.
 struct gather {
   static constexpr bool in_shards = false;
+  constexpr description describe() const { return {"gather"}; }
 
   //! How often values are encoded on their way.
   [[nodiscard]] static constexpr float encodings(int) noexcept { return 1; }

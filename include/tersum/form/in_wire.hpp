@@ -70,6 +70,7 @@ template <bool Ask, chunker Chunker, rotator Rotator, feedback Feedback, metric 
 //! are large beside what they usually are, and halves hold them however small the coordinates are.
 struct in_wire {
   static constexpr bool in_shards = false;
+  constexpr description describe() const { return {"in_wire"}; }
 
   [[nodiscard]] static constexpr float encodings(int) noexcept { return 1; }
 

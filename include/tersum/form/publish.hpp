@@ -32,6 +32,7 @@ namespace tersum::inline v0 {
 //! those that the library keeps follow what was decoded: values, or differences.
 struct publish {
   static constexpr bool in_shards = true;
+  constexpr description describe() const { return {"publish"}; }
 
   using first_round = stage_list<>;
   template <class Coder>

@@ -40,6 +40,7 @@ namespace tersum::inline v0 {
 //! `given_diagonal`, whose scales every rank has of all shards.
 struct shard {
   static constexpr bool in_shards = true;
+  constexpr description describe() const { return {"shard"}; }
 
   using first_round = stage_list<rounds::sum_bypass>;
   template <class Coder>

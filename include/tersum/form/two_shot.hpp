@@ -40,6 +40,7 @@ namespace tersum::inline v0 {
 //! It takes `scaled_codes` or a cast, and `fixed_chunks<C>` or `allocated_chunks<C, Widths...>` of up to 16 bits, C from 256.
 struct two_shot {
   static constexpr bool in_shards = false;
+  constexpr description describe() const { return {"two_shot"}; }
 
   //! Each rank encodes its gradient, and the owner the mean. The errors of the ranks average as the gradients do.
   [[nodiscard]] static constexpr float encodings(int world) noexcept { return world > 1 ? 2 : 1; }
@@ -78,6 +79,7 @@ template <coder Down>
 struct two_shot_to : two_shot {
   template <class Coder>
   using mean_coder = Down;
+  constexpr description describe() const { return {"two_shot_to", Down{}}; }
 
   template <bool Ask, class Chunker, class Rotator, class Coder, class Feedback, class Metric>
   [[nodiscard]] static constexpr std::string_view suits() noexcept

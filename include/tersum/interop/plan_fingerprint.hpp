@@ -7,10 +7,9 @@
 
 #pragma once
 
-#include <tersum/codec_kinds.hpp>
+#include <tersum/description.hpp>
 #include <tersum/interop/transport.hpp>
 #include <tersum/plan.hpp>
-#include <tersum/quantize/dither.hpp>
 #include <tersum/status.hpp>
 #include <tersum/version.hpp>
 
@@ -18,14 +17,14 @@
 
 namespace tersum::inline v0 {
 
-//! @brief A hash of 64 bits over all that the ranks of an exchange must have in common: the codec's policies and
-//! parameters, the sections of workspace and state as rank 0 has them, the layout without names, the world's size, the seed,
-//! and the version of the wire format. The rank is not part of it.
+//! @brief A hash of 64 bits over all that the ranks of an exchange must have in common: the codec's `describe()`, with
+//! policies' names and parameters in full, the layout without names, boundaries of shards, the world's size, bytes of the
+//! wire, the seed, and the version of the wire format. The rank is not part of it, nor is tuning.
 //!
-//! Equal plans have equal fingerprints, whatever compiler made them. Different plans have different ones, with two
-//! exceptions: a chance of 2^-64, and two policies of your own that differ in none of the values that are probed.
+//! Equal plans have equal fingerprints, whatever compiler made them. Different plans have different ones but for a
+//! chance of 2^-64.
 template <class Codec>
-[[nodiscard]] std::uint64_t fingerprint(plan<Codec> const& plan, std::uint64_t seed = 0);
+[[nodiscard]] constexpr std::uint64_t fingerprint(plan<Codec> const& plan, std::uint64_t seed = 0);
 
 //! @brief Asks all ranks of a transport whether they have the same plan and seed: call it once, before the first
 //! exchange.

@@ -31,6 +31,10 @@ struct low_rank {
   static_assert(Rank >= 1 && Rank <= max_rank, "tersum: low_rank<Rank> needs 1 <= Rank <= 64");
   using orthogonalizer_type = Orthogonalizer;
   static constexpr int rank = Rank;
+  constexpr description describe() const
+  {
+    return {"low_rank", Rank, least_saving, Orthogonalizer{}};
+  }
 
   //! A matrix bypasses the codec if it has no more elements than both its factors times this number. With 0 no matrix
   //! bypasses.

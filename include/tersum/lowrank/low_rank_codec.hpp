@@ -64,6 +64,10 @@ struct low_rank_codec {
   using payload_op   = native_sum<Wire>;
   using counts_type  = detail::factor_counts<low_rank_codec>;
   using agreed_op    = native_sum<Wire>;  //!< Of the first round of a paired exchange.
+  constexpr description describe() const
+  {
+    return {"low_rank_codec", low_rank, Wire{}, Schedule, feedback, metric};
+  }
 
   static constexpr int rank                   = LowRank::rank;
   static constexpr low_rank_schedule schedule = Schedule;

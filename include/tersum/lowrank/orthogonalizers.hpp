@@ -69,6 +69,7 @@ TERSUM_INLINE float cholesky_pass(Factor& factor)
 //! before, so that it is for a few columns.
 struct gram_schmidt {
   static constexpr int max_passes = 0;  //!< Of Cholesky QR.
+  constexpr description describe() const { return {"gram_schmidt"}; }
 
   TERSUM_EXEC_CHECK_DISABLE
   template <class Factor>
@@ -98,6 +99,7 @@ struct gram_schmidt {
 //! CholeskyQR2, 2014): so it is in PowerSGD from the third step on, not in the first ones.
 struct cholesky_qr2 {
   static constexpr int max_passes = 2;
+  constexpr description describe() const { return {"cholesky_qr2"}; }
 
   TERSUM_EXEC_CHECK_DISABLE
   template <class Factor>
@@ -113,6 +115,7 @@ struct cholesky_qr2 {
 //! A factor that is not done after `max_passes` goes through Gram-Schmidt.
 struct robust_cholesky_qr2 {
   static constexpr int max_passes = 4;
+  constexpr description describe() const { return {"robust_cholesky_qr2"}; }
 
   TERSUM_EXEC_CHECK_DISABLE
   template <class Factor>

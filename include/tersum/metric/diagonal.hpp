@@ -19,6 +19,7 @@ namespace tersum::inline v0 {
 //! holds of a matrix in the place of a chunk.
 struct given_diagonal {
   static constexpr bool scaled = true;
+  constexpr description describe() const { return {"given_diagonal", floor}; }
 
   //! No coordinate counts more than the inverse of this times as much as another one of its chunk: above 0, at most 1.
   float floor = 0x1p-8f;
@@ -42,6 +43,10 @@ template <class Scale>
 struct kept_diagonal_in {
   static constexpr bool scaled = true;
   using stored_scale           = Scale;
+  constexpr description describe() const
+  {
+    return {"kept_diagonal_in", Scale{}, floor, prior, horizon};
+  }
 
   float floor   = 0x1p-8f;  //!< As of `given_diagonal`.
   float prior   = 8.0f;     //!< Steps, 1 or above.

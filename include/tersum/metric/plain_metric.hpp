@@ -13,6 +13,7 @@ namespace tersum::inline v0 {
 //! @brief No metric: an error counts alike wherever it is. Costs nothing.
 struct plain_metric {
   static constexpr bool scaled = false;
+  constexpr description describe() const { return {"plain_metric"}; }
 };
 
 static_assert(metric<plain_metric>, "tersum: must model tersum::metric");

@@ -29,6 +29,7 @@ struct cast {
   using element             = T;
   using quantizer_type      = cast;
   static constexpr int bits = 8 * static_cast<int>(sizeof(T));  //!< On the wire.
+  constexpr description describe() const { return {"cast", T{}}; }
 };
 
 namespace detail {

@@ -27,6 +27,7 @@ struct dither_key {
 template <int Rounds = 7>
 struct independent_dither {
   static constexpr int rounds = Rounds;
+  constexpr description describe() const { return {"independent_dither", Rounds}; }
 
   //! @brief The counter of a draw of sixteen bytes. Byte p mod 16 of draw p div 16 rounds the coordinate at wire position
   //! p, counted over the whole payload. No two of (block < 2^48, step < 2^48, rank < 65535) have the same counter.
@@ -56,6 +57,7 @@ struct independent_dither {
 template <int Rounds = 7>
 struct stratified_dither {
   static constexpr int rounds = Rounds;
+  constexpr description describe() const { return {"stratified_dither", Rounds}; }
 
   [[nodiscard]] TERSUM_HOST_DEVICE static constexpr philox_block counter(
     std::uint64_t block, dither_key const& key) noexcept
@@ -76,6 +78,7 @@ struct stratified_dither {
 //! @brief No randomness: for quantizers that round to nearest.
 struct no_dither {
   static constexpr int rounds = 0;
+  constexpr description describe() const { return {"no_dither"}; }
 };
 
 using independent = independent_dither<>;  //!< Independent dither, 7 rounds.

@@ -15,6 +15,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <span>
 
 namespace tersum::inline v0 {
 
@@ -47,6 +48,10 @@ inline constexpr std::array<float, 255> lloyd_max_boundaries = [] {
 template <int Bits>
 struct lloyd_max {
   static_assert(Bits >= 1 && Bits <= 8, "tersum: lloyd_max<Bits> needs 1 <= Bits <= 16");
+  constexpr description describe() const
+  {
+    return {"lloyd_max", Bits, std::span<float const>{levels(), magnitudes}};
+  }
 
   template <int Other>
   using with_bits                 = lloyd_max<Other>;  //!< The same with other codes.
@@ -109,6 +114,7 @@ requires(Bits > 8 && Bits <= 16) struct lloyd_max<Bits> {
   using lines                    = detail::level_lines<Bits>;  //!< Kernels and vectors go by them.
   static constexpr int bits      = Bits;
   static constexpr bool unbiased = true;
+  constexpr description describe() const { return {"lloyd_max", Bits, lines{}}; }
 
   [[nodiscard]] TERSUM_HOST_DEVICE std::uint32_t encode(float value) const noexcept
   {

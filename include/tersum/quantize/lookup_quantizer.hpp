@@ -26,6 +26,7 @@ struct lookup_table {
   static constexpr int count = sizeof...(Values);
   static constexpr int value[detail::extent(count)]{Values...};
   static constexpr int granularity = value[count - 1];
+  constexpr description describe() const { return {"lookup_table", Values...}; }
 
   //! Bits of an index.
   static constexpr int index_bits = detail::log2_exact(count);
@@ -115,6 +116,7 @@ template <class Table, dither_source Dither = independent>
 struct lookup_quantizer {
   using dither = Dither;
   using table  = Table;
+  constexpr description describe() const { return {"lookup_quantizer", Table{}, Dither{}}; }
 
   static constexpr int max_level     = Table::granularity / 2;  //!< Codes lie in +-max_level.
   static constexpr int bits          = detail::log2_exact(Table::granularity + 1);  //!< Of a code.

@@ -20,6 +20,7 @@ namespace tersum::inline v0 {
 template <int Bits>
 struct nearest_quantizer {
   static_assert(Bits >= 2 && Bits <= 8, "tersum: nearest_quantizer<Bits> needs 2 <= Bits <= 8");
+  constexpr description describe() const { return {"nearest_quantizer", Bits}; }
 
   using dither = no_dither;
   template <int Other>

@@ -29,6 +29,7 @@ namespace tersum::inline v0 {
 template <int Bits, dither_source Dither = stratified>
 struct stochastic_quantizer {
   static_assert(Bits >= 2 && Bits <= 8, "tersum: stochastic_quantizer<Bits> needs 2 <= Bits <= 8");
+  constexpr description describe() const { return {"stochastic_quantizer", Bits, Dither{}}; }
 
   using dither = Dither;  //!< Source of the random bytes.
   template <int Other>

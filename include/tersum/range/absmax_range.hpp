@@ -32,6 +32,7 @@ struct absmax_range {
   using op                               = native_max<Scalar>;
   using headroom_type                    = Headroom;
   static constexpr statistic measurement = statistic::chunk_magnitude;
+  constexpr description describe() const { return {"absmax_range", clip, headroom, Scalar{}}; }
 
   float clip = 1.0f;  //!< The range in units of the largest magnitude.
   Headroom headroom{};

@@ -34,6 +34,7 @@ struct global_range {
   using op                               = native_max<Scalar>;
   using headroom_type                    = Headroom;
   static constexpr statistic measurement = statistic::tensor_square_norm;
+  constexpr description describe() const { return {"global_range", clip, headroom, Scalar{}}; }
 
   float clip = 3.2971933f;  //!< Root mean squares from zero to the end of the grid.
   Headroom headroom{};

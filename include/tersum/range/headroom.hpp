@@ -27,6 +27,8 @@ struct no_headroom {
   {
     return 1.0f;
   }
+
+  constexpr description describe() const { return {"no_headroom"}; }
 };
 
 //! @brief The sum's range is `multiple` times one rank's.
@@ -36,6 +38,7 @@ struct no_headroom {
 struct fixed_headroom {
   static constexpr bool tracked = false;
   float multiple                = 0;  //!< 0 stands for sqrt(world).
+  constexpr description describe() const { return {"fixed_headroom", multiple}; }
 
   //! Whether `multiple` is a number that can be used: finite, and not negative. `plan::check` passes the answer on.
   [[nodiscard]] constexpr status check() const noexcept
@@ -60,6 +63,7 @@ struct fixed_headroom {
 struct tracked_correlation {
   static constexpr bool tracked = true;
   float margin                  = 1.1f;  //!< The measured ratio is multiplied by this.
+  constexpr description describe() const { return {"tracked_correlation", margin}; }
 
   //! Whether `margin` is a number that can be used: finite, and above 0. `plan::check` passes the answer on.
   [[nodiscard]] constexpr status check() const noexcept

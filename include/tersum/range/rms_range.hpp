@@ -32,6 +32,7 @@ struct rms_range {
   using op                               = native_sum<Scalar>;
   using headroom_type                    = Headroom;
   static constexpr statistic measurement = statistic::chunk_square_norm;
+  constexpr description describe() const { return {"rms_range", clip, headroom, Scalar{}}; }
 
   //! Root mean squares from zero to the end of the grid. With `saturating_sum`, 0 stands for the best value for the
   //! number of ranks and the width of the lanes. `allocated_chunks` always take that value.

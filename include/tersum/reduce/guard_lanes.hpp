@@ -27,6 +27,7 @@ struct guard_lanes {
                 "tersum: guard_lanes<LaneBits> has lanes of 4, 8 or 16 bits");
   static_assert(std::same_as<Word, std::uint32_t> || std::same_as<Word, std::uint64_t>,
                 "tersum: guard_lanes<LaneBits, Word> is summed as std::uint32_t or std::uint64_t");
+  constexpr description describe() const { return {"guard_lanes", LaneBits, sizeof(Word)}; }
 
   using op                         = native_sum<Word>;
   static constexpr int lane_bits   = LaneBits;

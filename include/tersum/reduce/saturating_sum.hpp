@@ -93,6 +93,7 @@ struct saturating_sum {
   static constexpr int lane_bits   = Bits;
   static constexpr bool biased     = false;  //!< Lanes are two's complement.
   static constexpr bool saturating = true;
+  constexpr description describe() const { return {"saturating_sum", Bits}; }
 
   //! Any number of ranks can be summed, since what does not fit saturates.
   [[nodiscard]] static constexpr int max_world(int) noexcept

@@ -26,6 +26,7 @@ struct widening_sum {
   static_assert(
     CodeBits >= 2 && CodeBits <= 8 && CodeBits <= LaneBits,
     "tersum: widening_sum<CodeBits, LaneBits> needs 2 <= CodeBits <= 8 and no more than LaneBits");
+  constexpr description describe() const { return {"widening_sum", CodeBits, LaneBits}; }
 
   using op =
     native_sum<std::conditional_t<LaneBits == 8,

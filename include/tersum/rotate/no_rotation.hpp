@@ -21,6 +21,7 @@ struct no_rotation {
   template <int Chunk>
   using packed                       = block_hadamard<Chunk, false>;
   static constexpr int rotation_size = 1;
+  constexpr description describe() const { return {"no_rotation"}; }
 
   //! @name Plain form
   //! @{

@@ -31,6 +31,7 @@ struct partial_hadamard {
   using packed                       = block_hadamard<Chunk>;  //!< The same in registers.
   static constexpr int rotation_size = Size;
   static constexpr int square_gain   = Size;  //!< Neither way is normalized.
+  constexpr description describe() const { return {"partial_hadamard", Size}; }
 
   //! @name Plain form
   //! @{

@@ -50,11 +50,6 @@ class coordinate_counts : public plan_counts<Codec> {
     args.bypassed.take_gain(state, 0);
     args.residual = take_residual<Codec>(state, "residual", feeds_back<Codec>, this->coordinates());
   }
-
-  template <class Visitor>
-  constexpr void for_each_record(Visitor const&) const
-  {
-  }
 };
 
 }  // namespace tersum::inline v0::detail

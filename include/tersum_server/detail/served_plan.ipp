@@ -5,6 +5,7 @@
 //! Definitions of served_plan.hpp.
 
 #include <tersum/detail/plan_checks.hpp>
+#include <tersum/version.hpp>
 
 #include <algorithm>
 
@@ -33,15 +34,10 @@ served_plan<Up, Down>::served_plan(Up const& up,
     }
     first_.push_back(pieces_.size());
   }
-  auto const add = [this](std::uint64_t value) { fingerprint_ = detail::mix(fingerprint_, value); };
-  add(static_cast<std::uint64_t>(options.workers));
-  add(options.compress_from);
-  add(options.most_coordinates);
-  add(tensors_.size());
-  for (std::uint64_t const size : tensors_) { add(size); }
-  layout const one{Up::chunk_size};  // a plan's codec, whatever its length
-  add(tersum::fingerprint(up_.plan(one, world{}), options.seed));
-  add(tersum::fingerprint(down_.plan(one, world{}), options.seed));
+  description all{"served_plan", TERSUM_VERSION_MAJOR, TERSUM_VERSION_MINOR, up_, down_};
+  all = {"of", all, options.workers, options.seed, options.compress_from, options.most_coordinates};
+  for (std::uint64_t const size : tensors_) { all = {"tensor", all, size}; }
+  fingerprint_ = all.hash();
   if (made_.ok()) { made_ = check_plans(); }
 }
 

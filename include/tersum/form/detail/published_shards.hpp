@@ -41,9 +41,6 @@ struct published_shards : recorded_parts<Codec, cut_shards> {
     : recorded_parts<Codec, cut_shards>(codec, values, ranks, boundaries)
   {
     if (!this->is_made()) { return; }
-    if (feeds_back<Codec>) {
-      this->fingerprint_ = mix(this->fingerprint_, static_cast<std::uint64_t>(ranks.rank));
-    }
     // Where all parts are of one size they lie one after the other, as an all-gather has them.
     this->count_words();
     std::uint64_t const first = this->part_words(0);
@@ -131,6 +128,11 @@ struct published_shards : recorded_parts<Codec, cut_shards> {
   }
   //! @}
 
+  constexpr void take_state(section_list& state, auto& args) const noexcept
+  {
+    recorded_parts<Codec, cut_shards>::take_state(state, args);
+    state.own_last(this->own_part());  // the residual
+  }
   constexpr void take_parts(section_list& work, auto& args) const noexcept
   {
     args.payload = args.parts.gathered = work.take<std::uint32_t>("gathered", this->all_words());

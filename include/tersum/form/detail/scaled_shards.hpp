@@ -37,7 +37,6 @@ struct scaled_shards : recorded_parts<Codec, shard_bounds> {
     : recorded_parts<Codec, shard_bounds>(codec, gradient, ranks, boundaries)
   {
     if (!this->is_made()) { return; }
-    this->add_boundaries();
     this->count_words();
   }
 

@@ -53,6 +53,11 @@ class shard_bounds : public codec_counts<Codec> {
     auto const n = static_cast<std::uint64_t>(maximum(this->world_.size, 1));
     return this->coordinates() / n * r + this->coordinates() % n * r / n;
   }
+  //! Calls visit(coordinate) for the begins of the shards, and the end of the last one.
+  constexpr void for_each_boundary(auto const& visit) const
+  {
+    for (int rank = 0; rank <= this->world_.size; ++rank) { visit(shard_begin(rank)); }
+  }
   //! Coordinates of this rank's shard.
   [[nodiscard]] constexpr std::uint64_t shard_size() const noexcept
   {
@@ -71,13 +76,6 @@ class shard_bounds : public codec_counts<Codec> {
   [[nodiscard]] constexpr bool is_made() const noexcept
   {
     return check_world(this->world_).ok() && are_boundaries();
-  }
-  //! Where the shards begin is part of what a state holds.
-  constexpr void add_boundaries() noexcept
-  {
-    for (int rank = 0; rank <= this->world_.size; ++rank) {
-      this->fingerprint_ = mix(this->fingerprint_, shard_begin(rank));
-    }
   }
   //! This rank, where it is not said the first one.
   [[nodiscard]] constexpr int rank() const noexcept { return maximum(this->world_.rank, 0); }
@@ -114,7 +112,6 @@ class cut_shards : public shard_bounds<Codec> {
       ++this->tensors_;
       this->chunks_ += record.chunks;
     });
-    this->add_boundaries();
   }
 
   //! Pieces of tensors, none of which lies in two shards, and each of which begins a chunk.

@@ -27,15 +27,7 @@ struct two_shot_counts : codec_counts<Codec> {
   using parts_type =
     std::conditional_t<ways_differ<Codec>, two_way_args<residual>, part_args<residual>>;
 
-  constexpr two_shot_counts(Codec const& codec, layout const& gradient, world const& ranks)
-    : codec_counts<Codec>(codec, gradient, ranks)
-  {
-    if constexpr (owner_feeds_back<Codec>) {
-      for (int const value : {ranks.size, ranks.rank}) {
-        this->fingerprint_ = mix(this->fingerprint_, static_cast<std::uint64_t>(value));
-      }
-    }
-  }
+  using codec_counts<Codec>::codec_counts;
 
   //! Bytes that one rank sends to another, a multiple of 16.
   [[nodiscard]] constexpr std::uint64_t part_bytes() const noexcept
@@ -110,6 +102,7 @@ struct two_shot_counts : codec_counts<Codec> {
   {
     args.parts.owner_residual = take_residual<Codec>(
       state, "owner_residual", owner_feeds_back<Codec>, owned_chunks() * Codec::chunk_size);
+    state.own_last(this->own_part());
   }
 
  private:

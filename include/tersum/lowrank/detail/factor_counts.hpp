@@ -50,15 +50,10 @@ class factor_counts : public plan_counts<Codec> {
       }
       row_blocks_ = m.first_rows + blocks_of(m.rows);
       ++this->chunks_;
-      for (std::uint64_t const value : {m.rows, m.columns, std::uint64_t{m.rank}}) {
-        this->fingerprint_ = mix(this->fingerprint_, value);
-      }
     });
-    this->fingerprint_ = mix(this->fingerprint_, static_cast<std::uint64_t>(Codec::schedule));
     for_each_record([this](tensor_record const& record) {
       ++this->tensors_;
       this->bypassed_ += record.chunks == 0 ? record.size : 0;
-      this->fingerprint_ = add_record(this->fingerprint_, record);
     });
   }
 

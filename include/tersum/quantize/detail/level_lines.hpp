@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/config.hpp>
+#include <tersum/description.hpp>
 #include <tersum/detail/bits.hpp>
 
 #include <cmath>
@@ -41,6 +42,7 @@ struct level_lines {
   static constexpr float lift                = 12582912.0f;  //!< 1.5 2^23.
   static constexpr std::uint32_t first_place = 0x4b400000u;
   static constexpr std::uint32_t last_place  = first_place + count - 1;
+  constexpr description describe() const { return {"level_lines", step, below_2, below_8}; }
 
   //! @name Where the second and the third line begin: their level at x = 0, below zero, and the number at which it would be zero
   //! @{

@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What plans of all codecs hold.
+
+#pragma once
+
+#include <tersum/detail/bits.hpp>
+#include <tersum/detail/sections.hpp>
+#include <tersum/layout.hpp>
+#include <tersum/quantize/dither.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tersum::inline v0::detail {
+
+template <class Codec, class Element>
+struct exchange_args;
+
+//! The word that the rank's random words are xored with; 0 for codecs without dither.
+template <class Codec>
+[[nodiscard]] constexpr std::uint32_t dither_mask_of(int rank) noexcept
+{
+  if constexpr (requires { Codec::dither_type::mask(dither_key{}); }) {
+    dither_key key{};
+    key.rank = static_cast<std::uint32_t>(rank);
+    return Codec::dither_type::mask(key);
+  }
+  return 0;
+}
+
+//! @brief What plans of all codecs hold. `Codec::counts_type` derives from it: it counts while it is constructed, checks
+//! the arguments, says how many bytes each round has, and takes sections of workspace and state (take_workspace, take_state) to
+//! which it has kernels' arguments point.
+template <class Codec>
+class plan_counts {
+ public:
+  using selection_type = nothing;  // what kernels are given of a choice, and of parts
+  using parts_type     = nothing;
+  static constexpr std::size_t alignment =
+    section_list::alignment;  //!< Of workspace and state, bytes.
+
+  constexpr plan_counts(Codec const& codec, layout const& gradient, world const& ranks)
+    : codec_(codec), layout_(gradient), world_(ranks)
+  {
+  }
+
+  [[nodiscard]] constexpr Codec const& codec() const noexcept { return codec_; }
+  [[nodiscard]] constexpr layout const& gradient() const noexcept { return layout_; }
+  [[nodiscard]] constexpr world const& ranks() const noexcept { return world_; }
+
+  //! @name Counts
+  //! Each coordinate of the gradient is either compressed or bypasses the codec; padding is not counted. `tensors`
+  //! counts the tensors that are not empty, each of which has a record in the state; `chunks` counts what is compressed
+  //! as one: chunks, of low rank matrices, of TopK coordinates.
+  //! @{
+  [[nodiscard]] constexpr std::uint64_t coordinates() const noexcept { return layout_.coordinates; }
+  [[nodiscard]] constexpr std::uint64_t tensors() const noexcept { return tensors_; }
+  [[nodiscard]] constexpr std::uint64_t chunks() const noexcept { return chunks_; }
+  [[nodiscard]] constexpr std::uint64_t compressed() const noexcept { return compressed_; }
+  [[nodiscard]] constexpr std::uint64_t bypassed() const noexcept { return bypassed_; }
+  [[nodiscard]] constexpr bool all_bypass() const noexcept { return compressed_ == 0; }
+  [[nodiscard]] constexpr bool travels() const noexcept { return true; }
+  //! @}
+
+  //! What kernels are given besides memory.
+  constexpr void fill(auto& args) const noexcept
+  {
+    args.codec       = codec_;
+    args.chunks      = chunks_;
+    args.tensors     = tensors_;
+    args.world       = world_.size;
+    args.rank        = static_cast<std::uint32_t>(world_.rank);
+    args.dither_mask = dither_mask_of<Codec>(world_.rank);
+  }
+  [[nodiscard]] constexpr std::uint64_t agreed_scalars() const noexcept { return 0; }
+  [[nodiscard]] constexpr std::uint64_t agreed_bytes() const noexcept { return 0; }
+  //! Coordinates of which this rank keeps a residual.
+  [[nodiscard]] constexpr std::uint64_t own_coordinates() const noexcept { return coordinates(); }
+  //! What a form keeps of shards: nothing where there are none.
+  constexpr void for_each_shard(auto const&) const noexcept {}
+  constexpr void for_each_boundary(auto const&) const noexcept {}
+  constexpr void for_each_record(auto const&) const noexcept {}
+  constexpr void for_each_matrix(auto const&) const noexcept {}
+
+ protected:
+  //! Of what this rank keeps of its own part.
+  [[nodiscard]] constexpr std::uint64_t own_part() const noexcept
+  {
+    return mix(static_cast<std::uint64_t>(world_.size), static_cast<std::uint64_t>(world_.rank));
+  }
+
+  Codec codec_;
+  layout layout_;
+  world world_;
+  std::uint64_t tensors_    = 0;
+  std::uint64_t chunks_     = 0;
+  std::uint64_t compressed_ = 0;
+  std::uint64_t bypassed_   = 0;
+};
+
+}  // namespace tersum::inline v0::detail
