@@ -83,7 +83,7 @@ bool average(team& mine, int rank, char const* name, Codec const& codec)
     } else if constexpr (requires { round.sent; }) {  // scatter_wire: parts that are exchanged
       mine.all_to_all(rank, round.sent, round.received, round.bytes());
     } else {  // gather_wire: parts that are gathered
-      mine.all_gather(rank, round.data, round.bytes());
+      mine.all_gather(rank, round.gathered, round.bytes());
     }
   };
   // [reduce]

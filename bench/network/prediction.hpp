@@ -60,7 +60,7 @@ template <class Codec, class Between>
       } else {
         (scattering<Codec> ? spent.reduce : spent.encode) += since;
         for (std::size_t rank = 1; rank < static_cast<std::size_t>(round.ranks); ++rank) {
-          std::copy_n(round.data, round.count, round.data + rank * round.count);
+          std::copy_n(round.gathered, round.count, round.gathered + rank * round.count);
         }
       }
       status const s = between();

@@ -218,7 +218,7 @@ class local_bench {
       auto const gathered = gathered_wire(plan_, m.workspace);
       for (std::size_t rank = 1; rank < world_size; ++rank) {
         std::size_t const at = rank * gathered.count;
-        require(room_.exec().copy(gathered.data + at, gathered.data, gathered.count));
+        require(room_.exec().copy(gathered.gathered + at, gathered.gathered, gathered.count));
       }
     }
   }
@@ -230,7 +230,7 @@ class local_bench {
     if constexpr (tersum::scattering<Codec> || tersum::gathering<Codec>) {
       if (what == part::recompress || tersum::gathering<Codec>) {
         auto const part = gathered_wire(plan_, m.workspace);
-        return std::as_writable_bytes(std::span{part.data, part.count});
+        return std::as_writable_bytes(std::span{part.gathered, part.count});
       }
     }
     if constexpr (tersum::gathering<Codec>) {

@@ -208,7 +208,7 @@ template <class Step>
       out.name            = "scatter";
     } else {
       out.kind   = TERSUM_GATHER;
-      out.offset = at(step.data);
+      out.offset = at(step.gathered);
       out.name   = "gather";
     }
   }

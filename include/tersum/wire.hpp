@@ -50,16 +50,16 @@ struct wire {
   [[nodiscard]] constexpr std::size_t bytes() const noexcept { return count * sizeof(element); }
 
  private:
-  TERSUM_LACKS sent, received;
+  TERSUM_LACKS gathered, sent, received;
 };
 
-//! @brief A round that gathers: rank r's part is the `count` elements from data + r count on. Before the collective a
+//! @brief A round that gathers: rank r's part is the `count` elements from gathered + r count on. Before the collective a
 //! rank has its own part, after it all parts. An all-gather in place.
 template <class T>
 struct gather_wire {
   using element = T;
 
-  element* data     = nullptr;  //!< ranks * count elements, in the memory of the executor.
+  element* gathered = nullptr;  //!< ranks * count elements, in the memory of the executor.
   std::size_t count = 0;        //!< Elements of one rank's part, the same on every rank.
   int ranks         = 0;        //!< Those of the plan's world.
 
@@ -74,7 +74,7 @@ struct gather_wire {
 
  private:
   using op_type = detail::this_kind_of_round_lacks_the_member;
-  TERSUM_LACKS op, sent, received;
+  TERSUM_LACKS op, data, sent, received;
 };
 
 //! @brief A round that scatters: the ranks' parts lie one after the other in both arrays. A rank sends part r to rank
@@ -99,7 +99,7 @@ struct scatter_wire {
 
  private:
   using op_type = detail::this_kind_of_round_lacks_the_member;
-  TERSUM_LACKS op, data;
+  TERSUM_LACKS op, data, gathered;
 };
 
 //! @brief A round that scatters parts of unlike sizes: part r of what a rank sends is the size(r) elements from `sent` +
@@ -127,7 +127,7 @@ struct shards_wire_of {
 
  private:
   using op_type = detail::this_kind_of_round_lacks_the_member;
-  TERSUM_LACKS op, data;
+  TERSUM_LACKS op, data, gathered;
 };
 
 //! @brief A round that reduces, and of which each rank gets its own part: the size(r) elements from `data` + begin(r) on, of all
@@ -162,17 +162,17 @@ struct summed_wire_of {
   }
 
  private:
-  TERSUM_LACKS op, sent, received;
+  TERSUM_LACKS op, gathered, sent, received;
 };
 
-//! @brief A round that gathers parts of unlike sizes: rank r's part is the size(r) elements from data + begin(r) on. Before the
+//! @brief A round that gathers parts of unlike sizes: rank r's part is the size(r) elements from gathered + begin(r) on. Before the
 //! collective a rank has its own part, after it all parts. An all-gather in place of which every rank knows all sizes.
 //! @tparam Parts  What says where the parts lie.
 template <class T, class Parts>
 struct gather_wire_of {
   using element = T;
 
-  element* data     = nullptr;  //!< In the memory of the executor.
+  element* gathered = nullptr;  //!< In the memory of the executor.
   std::size_t count = 0;        //!< Elements of all parts together, the same on every rank.
   int ranks         = 0;        //!< Those of the plan's world.
   Parts parts;
@@ -188,7 +188,7 @@ struct gather_wire_of {
 
  private:
   using op_type = detail::this_kind_of_round_lacks_the_member;
-  TERSUM_LACKS op, sent, received;
+  TERSUM_LACKS op, data, sent, received;
 };
 
 //! @brief Some words of a rank's part under a two-shot codec; by default all.

@@ -55,7 +55,7 @@ void check_against_formulas(Codec const& codec, std::size_t d, int world)
         for (std::size_t j = 0; j < size && chunk * size + j < d; ++j) {
           x[j] = static_cast<double>(in[r][chunk * size + j]);
         }
-        auto const sent = tests::read_chunk<Codec>(wire.data + r * words, words, chunk);
+        auto const sent = tests::read_chunk<Codec>(wire.gathered + r * words, words, chunk);
         if (me == 0) { tests::check_encoding<Codec>(wrong, sent, turn.forward(x.data())); }
         auto const part = tests::estimate<Codec>(sent);
         for (std::size_t p = 0; p < size; ++p) { mean[p] += part[p] / world; }

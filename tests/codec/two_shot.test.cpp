@@ -79,7 +79,8 @@ void check_against_formulas(Codec const& codec, std::size_t d, int world)
     for (std::size_t r = 0; r < ranks; ++r) {
       auto const gathered = gathered_wire(plan, run.workspace(static_cast<int>(r)));
       auto const count    = gathered.count;
-      auto const again    = read_chunk<mean_of<Codec>>(gathered.data + owner * count, count, index);
+      auto const again =
+        read_chunk<mean_of<Codec>>(gathered.gathered + owner * count, count, index);
       tests::check_encoding<mean_of<Codec>>(wrong, again, mean);
       auto const back = turn.backward(estimate<mean_of<Codec>>(again));
       for (std::size_t j = 0; j < size && chunk * size + j < d; ++j) {

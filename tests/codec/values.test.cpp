@@ -88,7 +88,7 @@ void check_against_formulas(Codec const& codec,
                                                               : in[first + j]);
         }
         auto const sent = tests::read_of_shard<Codec>(
-          wire.data + wire.begin(static_cast<int>(owner)), chunks, index);
+          wire.gathered + wire.begin(static_cast<int>(owner)), chunks, index);
         tests::check_encoding<Codec>(wrong, sent, turn.forward(x.data()));
         auto const back = turn.backward(tests::estimate<Codec>(sent));
         for (std::size_t at = first; at < std::min(end, first + size); ++at, ++reached) {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! A generic collective that reads what only rounds that reduce have, and is given to codecs that gather, exchange shards and
-//! gather values.
+//! Generic collectives that read what only rounds that reduce have, and are given to codecs that gather, exchange shards and
+//! gather values; one of them reads no more than the array.
 // expected first: lacks
 // expected: gather_wire<unsigned int>
 // expected: shards_wire_of<unsigned int
@@ -20,12 +20,15 @@ using namespace tersum;
 template <class Op>
 void my_all_reduce(typename Op::element*, std::size_t, Op);
 
-constexpr auto mine = [](auto round) { my_all_reduce(round.data, round.count, round.op); };
+void my_all_reduce(void*, std::size_t);
+
+constexpr auto mine   = [](auto round) { my_all_reduce(round.data, round.count, round.op); };
+constexpr auto floats = [](auto round) { my_all_reduce(round.data, round.count); };
 
 status exchange(std::span<float> x, std::span<std::byte> s, std::span<std::byte> w)
 {
   cpu_executor const exec;
-  (void)all_reduce_mean(exec, presets::gathered_2.plan({x.size()}, {}), x, s, w, mine);
+  (void)all_reduce_mean(exec, presets::gathered_2.plan({x.size()}, {}), x, s, w, floats);
   (void)reduce_scatter_mean(exec, presets::sharded_4.plan({x.size()}, {}), x, x, s, w, mine);
   return all_gather_values(exec, presets::values_4.plan({x.size()}, {}), x, x, s, w, mine);
 }

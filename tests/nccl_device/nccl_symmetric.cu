@@ -77,7 +77,7 @@ class symmetric_suite {
     put(data + at,
         {all.begin() + static_cast<std::ptrdiff_t>(at),
          all.begin() + static_cast<std::ptrdiff_t>(at + count)});
-    gather_wire<std::uint32_t> const round{.data = data, .count = count, .ranks = on_.ranks};
+    gather_wire<std::uint32_t> const round{.gathered = data, .count = count, .ranks = on_.ranks};
     expect(reduce_(round).ok(), "a gather", count, shift, "fails");
     expect(get(data, all.size()) == all, "a gather", count, shift, "brings something else");
   }
@@ -108,7 +108,7 @@ class symmetric_suite {
     std::size_t const all = parts.part_word(on_.ranks);
     auto* const data      = reinterpret_cast<std::uint32_t*>(memory_.data());
     gather_wire_of<std::uint32_t, unlike_parts> const round{
-      .data = data, .count = all, .ranks = on_.ranks, .parts = parts};
+      .gathered = data, .count = all, .ranks = on_.ranks, .parts = parts};
     std::vector<std::uint32_t> mine(all), wanted;
     for (std::size_t i = 0; i < all; ++i) { mine[i] = word(on_.rank, i); }
     wanted = mine;  // what lies between parts stays

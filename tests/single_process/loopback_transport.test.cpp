@@ -137,7 +137,7 @@ TEST_CASE("[interop] a transport on another stream than the executor's is refuse
   std::array<std::uint32_t, 4> words{}, received{};
   wire<native_sum<float>> const round{.data = values.data(), .count = values.size()};
   gather_wire<std::uint32_t> const gathered{
-    .data = words.data(), .count = words.size(), .ranks = 1};
+    .gathered = words.data(), .count = words.size(), .ranks = 1};
   scatter_wire<std::uint32_t> const scattered{
     .sent = words.data(), .received = received.data(), .count = words.size(), .ranks = 1};
   for (int const stream : {0, 1}) {

@@ -110,11 +110,21 @@ struct rank_memory {
   {
   }
 
+  template <class Wire>
+  [[nodiscard]] static std::byte const* first_of(Wire const& wire)
+  {
+    if constexpr (requires { wire.gathered; }) {
+      return reinterpret_cast<std::byte const*>(wire.gathered);
+    } else {
+      return reinterpret_cast<std::byte const*>(wire.data);
+    }
+  }
+
   //! What a wire holds.
   template <class Wire>
   [[nodiscard]] byte_string read(Wire const& wire) const
   {
-    auto const begin = reinterpret_cast<std::byte const*>(wire.data) - workspace.contents().data();
+    auto const begin = first_of(wire) - workspace.contents().data();
     return workspace.read(static_cast<std::size_t>(begin), wire.bytes());
   }
 
@@ -122,7 +132,7 @@ struct rank_memory {
   template <class Wire>
   void write(Wire const& wire, byte_string const& bytes) const
   {
-    auto const begin = reinterpret_cast<std::byte const*>(wire.data) - workspace.contents().data();
+    auto const begin = first_of(wire) - workspace.contents().data();
     workspace.write(bytes, static_cast<std::size_t>(begin));
   }
 
@@ -200,8 +210,8 @@ class exchange_ranks {
     return wires([](auto const& r) {
       auto* const sent =
         reinterpret_cast<std::uint32_t*>(r.workspace.data() + r.plan.offset("payload"));
-      return gather_wire<std::uint32_t>{.data  = sent,
-                                        .count = r.plan.payload_bytes() / sizeof(*sent)};
+      return gather_wire<std::uint32_t>{.gathered = sent,
+                                        .count    = r.plan.payload_bytes() / sizeof(*sent)};
     });
   }
   //! All parts that a rank has got.
@@ -298,7 +308,7 @@ void restore_own(std::deque<rank_memory<Buffer>> const& memory,
   for (std::size_t rank = 0; rank < wires.size(); ++rank) {
     Wire own = wires[rank];
     own.count /= wires.size();
-    own.data += rank * own.count;
+    own.gathered += rank * own.count;
     auto const first = arrived[rank].begin() + static_cast<std::ptrdiff_t>(rank * own.bytes());
     memory[rank].write(own, {first, first + static_cast<std::ptrdiff_t>(own.bytes())});
   }

@@ -78,15 +78,16 @@ class digesting_collective {
   [[nodiscard]] status operator()(gather_wire<T> const& round)
   {
     std::size_t const own = static_cast<std::size_t>(rank_) * round.count;
-    add(round.data + own, round.count);
+    add(round.gathered + own, round.count);
     status const gathered = together(round, [&](std::vector<gather_wire<T>> const& all) {
       return each_pair([&](std::size_t from, std::size_t to) {
         std::size_t const at = from * round.count;
-        return from == to ? status{} : copy(all[to].data + at, all[from].data + at, round.count);
+        return from == to ? status{}
+                          : copy(all[to].gathered + at, all[from].gathered + at, round.count);
       });
     });
     disturb_if_hostile(
-      std::span{round.data, static_cast<std::size_t>(group_.ranks()) * round.count});
+      std::span{round.gathered, static_cast<std::size_t>(group_.ranks()) * round.count});
     return gathered;
   }
 
@@ -146,18 +147,19 @@ class digesting_collective {
   template <class T, class Parts>
   [[nodiscard]] status operator()(gather_wire_of<T, Parts> const& round)
   {
-    add(round.data + round.begin(rank_), round.size(rank_));
+    add(round.gathered + round.begin(rank_), round.size(rank_));
     using wire_type       = gather_wire_of<T, Parts>;
     status const gathered = together(round, [&](std::vector<wire_type> const& all) {
       return each_pair([&](std::size_t from, std::size_t to) {
         std::size_t const at = round.begin(static_cast<int>(from));
-        return from == to
-                 ? status{}
-                 : copy(all[to].data + at, all[from].data + at, round.size(static_cast<int>(from)));
+        return from == to ? status{}
+                          : copy(all[to].gathered + at,
+                                 all[from].gathered + at,
+                                 round.size(static_cast<int>(from)));
       });
     });
     for (int part = 0; part < round.ranks; ++part) {
-      disturb_if_hostile(std::span{round.data + round.begin(part), round.size(part)});
+      disturb_if_hostile(std::span{round.gathered + round.begin(part), round.size(part)});
     }
     return gathered;
   }

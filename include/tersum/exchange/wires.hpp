@@ -128,10 +128,10 @@ template <publishing Codec>
 [[nodiscard]] auto published_wire(plan<Codec> const& plan, std::span<std::byte> workspace) noexcept
 {
   return gather_wire_of<std::uint32_t, typename Codec::counts_type>{
-    .data  = detail::work_at<std::uint32_t>(plan, workspace, "gathered"),
-    .count = plan.payload_bytes() / sizeof(std::uint32_t),
-    .ranks = plan.ranks().size,
-    .parts = plan};
+    .gathered = detail::work_at<std::uint32_t>(plan, workspace, "gathered"),
+    .count    = plan.payload_bytes() / sizeof(std::uint32_t),
+    .ranks    = plan.ranks().size,
+    .parts    = plan};
 }
 
 //! Of a values codec: the coordinates of its shard that bypass the codec, which all ranks gather.
@@ -140,10 +140,10 @@ template <publishing Codec>
                                          std::span<std::byte> workspace) noexcept
 {
   using parts = typename Codec::counts_type::bypass_parts;
-  return gather_wire_of<float, parts>{.data  = detail::work_at<float>(plan, workspace, "bypass"),
-                                      .count = plan.bypassed(),
-                                      .ranks = plan.ranks().size,
-                                      .parts = {plan}};
+  return gather_wire_of<float, parts>{.gathered = detail::work_at<float>(plan, workspace, "bypass"),
+                                      .count    = plan.bypassed(),
+                                      .ranks    = plan.ranks().size,
+                                      .parts    = {plan}};
 }
 
 //! What every rank sends to all others: its part of the mean (two shots), all of its codes (gathered), or the coordinates that
@@ -155,9 +155,9 @@ requires(gathering<Codec> || scattering<Codec> || copying<Codec>)
 {
   std::uint64_t bytes = plan.part_bytes();
   if constexpr (requires { plan.mean_part_bytes(); }) { bytes = plan.mean_part_bytes(); }
-  return {.data  = detail::work_at<std::uint32_t>(plan, workspace, "gathered"),
-          .count = bytes / sizeof(std::uint32_t),
-          .ranks = plan.ranks().size};
+  return {.gathered = detail::work_at<std::uint32_t>(plan, workspace, "gathered"),
+          .count    = bytes / sizeof(std::uint32_t),
+          .ranks    = plan.ranks().size};
 }
 
 //! The codes, or the converted coordinates; of low-rank factors it is Q, or the only factor of an alternating exchange.

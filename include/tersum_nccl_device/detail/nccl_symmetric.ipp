@@ -79,7 +79,7 @@ status nccl_symmetric::operator()(gather_wire<Element> const& round) const
   if (status const s = detail::check_parts(round, device_.nRanks); !s.ok()) { return s; }
   auto const ranks = static_cast<std::size_t>(device_.nRanks);
   auto const rank  = static_cast<std::size_t>(device_.rank);
-  return gather(round.data, round.count * ranks, round.count * rank, round.count);
+  return gather(round.gathered, round.count * ranks, round.count * rank, round.count);
 }
 
 template <class Element, class Parts>
@@ -87,7 +87,7 @@ status nccl_symmetric::operator()(gather_wire_of<Element, Parts> const& round) c
 {
   if (status const s = detail::check_parts(round, device_.nRanks); !s.ok()) { return s; }
   int const rank = device_.rank;
-  return gather(round.data, round.begin(round.ranks), round.begin(rank), round.size(rank));
+  return gather(round.gathered, round.begin(round.ranks), round.begin(rank), round.size(rank));
 }
 
 template <class Element>

@@ -185,7 +185,7 @@ status nccl_pieces<Schedule>::operator()(scatter_wire<Element> const& scattered,
   };
   auto const mean = [&](int rank, std::size_t begin, std::size_t stop) {
     std::size_t const part = static_cast<std::size_t>(rank) * gathered.count;
-    return std::span{gathered.data + part + begin, stop - begin};
+    return std::span{gathered.gathered + part + begin, stop - begin};
   };
   auto const there = [&](std::size_t begin, std::size_t stop) {
     return over_->exchange([&](int r) { return words(scattered.sent, r, begin, stop); },

@@ -171,7 +171,7 @@ status transport_reduce<Schedule, Transport, Executor>::gather(Round const& roun
 {
   if (status const s = check_moved(round); !s.ok()) { return s; }
   if (over_->size() == 1 || round.count == 0) { return {}; }
-  return over_->all_gather(reinterpret_cast<std::byte*>(round.data),
+  return over_->all_gather(reinterpret_cast<std::byte*>(round.gathered),
                            detail::blocks_of_parts(round));
 }
 

@@ -141,7 +141,7 @@ template <class Executor, class WireAt, class Op, class Parts>
 
 //! Every rank receives the parts of all ranks.
 template <class Executor, class WireAt, class Wire>
-requires requires(Wire const& round) { round.data; }
+requires requires(Wire const& round) { round.gathered; }
 [[nodiscard]] status loopback_round(
   Executor const& exec, std::size_t ranks, reduction_order, WireAt const& wire_at, Wire const&)
 {
@@ -152,7 +152,8 @@ requires requires(Wire const& round) { round.data; }
     [&](std::size_t from, std::size_t to, auto const& sent, auto const& received) -> status {
       if (from == to) { return {}; }
       std::size_t const begin = sent.begin(static_cast<int>(from));
-      return exec.copy(received.data + begin, sent.data + begin, sent.size(static_cast<int>(from)));
+      return exec.copy(
+        received.gathered + begin, sent.gathered + begin, sent.size(static_cast<int>(from)));
     });
 }
 //! @}
