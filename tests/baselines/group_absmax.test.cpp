@@ -39,6 +39,7 @@ double level(int i)
 // Levels of a caller, each at a distance of its own: the squares of equal distances.
 struct square_levels {
   static constexpr bool uniform = false;
+  constexpr description describe() const { return {"square_levels"}; }
 
   [[nodiscard]] static constexpr float level(int i, int last) noexcept
   {
