@@ -114,8 +114,6 @@ class plan : public Codec::counts_type {
   {
     return state_sections().bytes();
   }
-  //! @}
-
   //! The arrays of the workspace and of the state, in the order of memory, by name.
   [[nodiscard, gnu::noinline]] constexpr detail::section_list workspace_sections() const noexcept
   {

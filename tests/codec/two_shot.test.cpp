@@ -130,8 +130,9 @@ TEST_CASE("[two_shot] parts are multiples of 16 bytes, and memory is three paylo
           std::uint64_t const places = (4 * plan.chunks() + 15) / 16 * 16;
           bytes += 2 * plan.chunks() + 2 * places + sizeof(detail::selection_scratch);
         }
-        // Of a single coordinate that is all.
-        CHECK(plan.workspace_bytes() == bytes + plan.bypass_bytes());
+        // Three arrays begin at whole 16 bytes.
+        CHECK(plan.workspace_bytes() >= bytes + plan.bypass_bytes());
+        CHECK(plan.workspace_bytes() < bytes + plan.bypass_bytes() + 48);
       }
     }
   };

@@ -41,9 +41,9 @@ struct exchange_settings {
 };
 
 //! All ranks of one exchange, with their memory.
-class exchange_ranks {
+class tried_ranks {
  public:
-  virtual ~exchange_ranks() = default;
+  virtual ~tried_ranks() = default;
 
   //! Of the plans. If it is not ok, the ranks have no memory and nothing else may be called.
   [[nodiscard]] virtual status check() const                  = 0;
@@ -100,7 +100,7 @@ enum class reach {
 struct tried_codec {
   std::string_view name;
   std::string_view element;
-  std::unique_ptr<exchange_ranks> (*make)(layout const& gradient, int world, int shift);
+  std::unique_ptr<tried_ranks> (*make)(layout const& gradient, int world, int shift);
   bool feeds_back;
   bool tracks;
   bool keeps_scales;   //!< Of a metric.

@@ -59,7 +59,7 @@ bool same(std::vector<float> const& a, std::vector<float> const& b)
 
 //! The coordinates that a value which is not finite may make NaN.
 std::vector<bool> reached(tried_codec const& codec,
-                          exchange_ranks& ranks,
+                          tried_ranks& ranks,
                           std::vector<bool> const& bad)
 {
   std::vector<bool> out = bad;
@@ -80,7 +80,7 @@ std::vector<bool> reached(tried_codec const& codec,
 
 //! The first law that a step broke.
 std::string check_step(tried_codec const& codec,
-                       exchange_ranks& ranks,
+                       tried_ranks& ranks,
                        gradients const& in,
                        gradients const& out,
                        bool was_tame)

@@ -55,7 +55,7 @@ struct tampering_executor : cpu_executor {
 };
 
 template <class Codec, class Element>
-class ranks_of final : public exchange_ranks {
+class ranks_of final : public tried_ranks {
   static constexpr bool shards    = ending_in_shards<Codec>;
   static constexpr bool publishes = publishing<Codec>;
   static constexpr bool cut       = shards || publishes;
@@ -344,7 +344,7 @@ template <auto const& Codec, class Element>
           .element = element,
           .make =
             [](layout const& gradient, int world, int shift) {
-              return std::unique_ptr<exchange_ranks>{
+              return std::unique_ptr<tried_ranks>{
                 new ranks_of<codec, Element>{Codec, gradient, world, shift}};
             },
           .feeds_back    = feeds_back<codec>,

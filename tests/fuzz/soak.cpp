@@ -222,7 +222,7 @@ class soak {
   number_source source_;
   std::uint64_t seed_;
   exchange_settings settings_ = {};
-  std::unique_ptr<exchange_ranks> ranks_;
+  std::unique_ptr<tried_ranks> ranks_;
   std::vector<tensor> tensors_;
   std::uint64_t length_ = 0;
   std::string_view fault_;

@@ -72,8 +72,8 @@ TEST_CASE("[headroom] what is tracked stays where it was when a gradient is not 
   // The norm of the tensor is then infinite, and what was decoded of its other chunks no share of it.
   using magnitudes = tersum::tests::plain_sums<128,
                                                tersum::absmax_range<tersum::tracked_correlation>,
-                                               tersum::nearest_quantizer<2>,
-                                               tersum::saturating_sum<2>>;
+                                               tersum::nearest_quantizer<4>,
+                                               tersum::saturating_sum<4>>;
   tersum::tests::loopback_run<magnitudes> run{magnitudes{}, tersum::layout{300}, 2, 1};
   std::vector<std::vector<float>> in(2, std::vector<float>(300));
   for (std::size_t i = 0; i < 300; ++i) { in[0][i] = in[1][i] = i % 2 == 0 ? 1.0f : -1.0f; }
