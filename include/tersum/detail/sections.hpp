@@ -31,11 +31,11 @@ struct nothing {};
 struct section_entry {
   section name;
   section place;  //!< The section in whose place it lies: itself, or the other one.
-  std::size_t begin;
-  std::uint64_t bytes;
-  std::size_t element;      //!< Bytes of what it is an array of.
-  bool cleared;             //!< `initialize` makes it zeros.
-  std::uint64_t owner = 0;  //!< Which rank of which world it is of; 0: any.
+  std::size_t begin   = 0;
+  std::uint64_t bytes = 0;
+  std::size_t element = 0;      //!< Bytes of what it is an array of.
+  bool cleared        = false;  //!< `initialize` makes it zeros.
+  std::uint64_t owner = 0;      //!< Which rank of which world it is of; 0: any.
 };
 
 //! @brief Sections in the order of memory, one after the other, each at a multiple of 16 bytes. Policies take what they need of it, and
