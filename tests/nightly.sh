@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What tests/run.sh leaves out because it takes long: compare_codecs and the shared library with every preset, and their tests; the
-# shared library with every preset on the simulated device, presets and benchmarks that are like others there; golden digests of all presets in bfloat16, by clang, and with more flags;
-# the laws of codecs under the sanitizers; budgets of more architectures; a newer NCCL; trainings; fuzzers with all codecs.
+# shared library with every preset, benchmarks and what resembles other presets on the simulated device; every header alone; golden
+# digests of all presets in bfloat16, by clang, and with more flags; the laws of codecs under the sanitizers; budgets of more
+# architectures; a newer NCCL; trainings; fuzzers with all codecs.
 #
 #   bash tests/nightly.sh [SECONDS]     (of each fuzzer; default 60)
 #
@@ -44,6 +45,8 @@ check "programs with every preset" build_and_test programs cpu \
 check "trainings of the examples" env TERSUM_C_LIBRARY=build/nightly-programs/lib/libtersum_c.so /usr/bin/python3 \
   tests/examples/test_time_to_accuracy.py
 check "examples/run.sh with every preset" bash examples/run.sh
+check "every header alone" build_and_test headers cpu '^tersum\.test\.static\.includes$' tersum.headers.cxx \
+  '-DTERSUM_TEST_ONLY=^none$' -DTERSUM_BUILD_BENCH=OFF -DTERSUM_BUILD_EXAMPLES=OFF -DTERSUM_TRANSPORTS=OFF
 golden='^(baselines\.)?golden|\.low_rank_codec'
 check "golden digests in all elements" build_and_test elements cpu '^tersum\.test\.(baselines\.)?golden\..*\.cpu$' all \
   "-DTERSUM_TEST_ONLY=$golden" -DTERSUM_BUILD_BENCH=OFF -DTERSUM_BUILD_EXAMPLES=OFF -DTERSUM_TRANSPORTS=OFF -DTERSUM_TEST_MISTAKES=OFF
@@ -59,6 +62,8 @@ if find_nvcc build/nvcc; then
     -DTERSUM_TEST_C_ALL_PRESETS=ON -DCMAKE_CUDA_ARCHITECTURES=90-virtual
   check "the presets that are like others on the simulated device" build_and_test cuda-more cuda '\.cuda_more_.*\.simulated$' tersum.cuda \
     '-DTERSUM_TEST_ONLY=\.cuda_more_' -DCMAKE_CUDA_ARCHITECTURES=90-virtual
+  check "every header alone by nvcc" build_and_test cuda-headers cuda '^tersum\.codegen\.sass_report$' \
+    'tersum.headers.cuda tersum.headers.nccl' '-DTERSUM_TEST_ONLY=^none$' -DCMAKE_CUDA_ARCHITECTURES=90-virtual
   check "benchmarks on the simulated device" build_and_test cuda-bench cuda '^tersum\.test\.bench\..*\.simulated$' tersum.cuda \
     '-DTERSUM_TEST_ONLY=^none$' -DCMAKE_CUDA_ARCHITECTURES=90-virtual
   if find_newer_nccl build/nccl; then

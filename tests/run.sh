@@ -65,8 +65,8 @@ jobs=$(nproc)
 less=(-DTERSUM_TEST_TOGETHER=ON -DTERSUM_COMPARE_FEW_ON_CUDA=ON -DTERSUM_BENCH_LEVEL=-Og)
 # Programs and the shared library with one or two codecs of each kind: tests/nightly.sh has all of them.
 less+=(-DTERSUM_EXAMPLES_FEW=ON)
-# It also digests all presets in bfloat16, and holds the kernels of two more architectures to their budgets.
-less+=(-DTERSUM_TEST_FEW_ELEMENTS=ON -DTERSUM_TEST_BUDGETS=sm_90)
+# It also digests all presets in bfloat16, reads every header alone, and holds the kernels of two more architectures to their budgets.
+less+=(-DTERSUM_TEST_FEW_ELEMENTS=ON -DTERSUM_TEST_HEADERS_ALONE=OFF -DTERSUM_TEST_BUDGETS=sm_90)
 # Without a device nobody asks for its machine code, except where budgets do, and of presets that are alike one is simulated.
 of_cuda=()
 if ! nvidia-smi -L >/dev/null 2>&1; then
