@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What tests/run.sh leaves out because it takes long: compare_codecs and the shared library with every preset, and their tests; the
-# shared library with every preset, benchmarks and what resembles other presets on the simulated device; every header alone; golden
+# shared library with every preset, and what resembles other presets, on the simulated device; every header alone; golden
 # digests of all presets in bfloat16, by clang, and with more flags; the laws of codecs under the sanitizers; budgets of more
 # architectures; a newer NCCL; trainings; fuzzers with all codecs.
 #
@@ -64,8 +64,6 @@ if find_nvcc build/nvcc; then
     '-DTERSUM_TEST_ONLY=\.cuda_more_' -DCMAKE_CUDA_ARCHITECTURES=90-virtual
   check "every header alone by nvcc" build_and_test cuda-headers cuda '^tersum\.codegen\.sass_report$' \
     'tersum.headers.cuda tersum.headers.nccl' '-DTERSUM_TEST_ONLY=^none$' -DCMAKE_CUDA_ARCHITECTURES=90-virtual
-  check "benchmarks on the simulated device" build_and_test cuda-bench cuda '^tersum\.test\.bench\..*\.simulated$' tersum.cuda \
-    '-DTERSUM_TEST_ONLY=^none$' -DCMAKE_CUDA_ARCHITECTURES=90-virtual
   if find_newer_nccl build/nccl; then
     check "a newer release of NCCL" build_and_test cuda-nccl cuda '^tersum\.test\.nccl_device\.other' tersum.cuda \
       '-DTERSUM_TEST_ONLY=^none$' "-DTERSUM_NCCL_OTHER_INCLUDE=$newer_nccl" -DCMAKE_CUDA_ARCHITECTURES=90-virtual

@@ -71,7 +71,7 @@ less+=(-DTERSUM_TEST_FEW_ELEMENTS=ON -DTERSUM_TEST_HEADERS_ALONE=OFF -DTERSUM_TE
 of_cuda=()
 if ! nvidia-smi -L >/dev/null 2>&1; then
   less+=(-DCMAKE_CUDA_ARCHITECTURES=90-virtual -DTERSUM_CUDA_TESTS_BY_CLANG=ON)
-  of_cuda=('-DTERSUM_TEST_SKIP=\.cuda_more_' -DTERSUM_BENCH_FEW_ON_CUDA=ON)
+  of_cuda=('-DTERSUM_TEST_SKIP=\.cuda_more_')
 fi
 # Clang compiles emulated tests in half of the time that g++ takes. Where both are asked for, g++ compiles some of them only.
 of_cpu=()
