@@ -67,8 +67,9 @@ TERSUM_TARGET inline void keep_values(float const* from,
                                       Residual* residual,
                                       std::size_t count)
 {
-  std::size_t i = 0;
-  for (; i + width <= count; i += width, draw += width * draw_stride) {
+  std::size_t const whole = count - count % width;  // which g++ 12 sees to leave nothing of a chunk
+  std::size_t i           = 0;
+  for (; i < whole; i += width, draw += width * draw_stride) {
     store_kept(residual + i, load(from + i), draw);
   }
   for (; i < count; ++i, draw += draw_stride) { residual[i] = kept_value<Residual>(from[i], draw); }
