@@ -19,8 +19,8 @@ namespace tersum::inline v0 {
 
 namespace detail {
 
-//! Empty, or the sentence of the first policy that needs what the others do not give, but for feedback, of which plans ask; the
-//! compiler says it unless it is asked.
+//! Empty, or the sentence of the form or of the metric that needs what the others do not give; without `Ask` the compiler says it. Plans
+//! check what feedback needs: the codecs of one width that `allocated_chunks` is made of leave no chunk out themselves.
 template <bool Ask,
           class Chunker,
           class Rotator,
@@ -50,11 +50,11 @@ template <chunker Chunker,
   constexpr std::string_view sentence =
     detail::refuses<true, Chunker, Rotator, Coder, Form, Feedback, Metric>();
   if constexpr (!sentence.empty()) { return sentence; }
-  using kind = typename Form::template payload_kind<Coder>;
-  return detail::suits_feedback < true,
-         std::is_same_v<kind, payload::parts> && !selecting_chunker<Chunker>,
-         std::is_same_v<kind, payload::published>,
-         selecting_chunker<Chunker> || Chunker::chunk_size == 1, Feedback > ();
+  using kind                = typename Form::template payload_kind<Coder>;
+  constexpr bool owners     = std::is_same_v<kind, payload::parts> && !selecting_chunker<Chunker>;
+  constexpr bool published  = std::is_same_v<kind, payload::published>;
+  constexpr bool leaves_out = selecting_chunker<Chunker> || Chunker::chunk_size == 1;
+  return detail::suits_feedback<true, owners, published, leaves_out, Feedback>();
 }
 
 }  // namespace tersum::inline v0
