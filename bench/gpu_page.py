@@ -137,18 +137,20 @@ def ceilings(results, rate):
     return report.table(["what", "TB/s", "of copy"], 1, rows)
 
 
-def shares(predictions, column, results, kernels, rate, size):
-    """What is predicted, as (what, percent predicted, percent measured or None)."""
-    measured = {f"{r['operation']}/{r['preset']}/{r['element']}": 100 * report.share_of_copy(r)
-                for r in results if int(r["n"]) == size}
+def compared(predictions, column, results, kernels, rate, size):
+    """What is predicted, as (what, predicted, measured or None, unit): shares of a copy in percent, or times in us."""
+    found = {(f"{r['operation']}/{r['preset']}/{r['element']}", int(r["n"])): r for r in results}
     rows = []
-    for one in predictions["shares"]:
-        if "result" in one:
-            share = measured.get(one["result"])
-        else:
+    for one in predictions["rows"]:
+        result = found.get((one.get("result"), one.get("n", size)))
+        if "percent" not in one:
+            rows.append((one["what"], one["us"][column], result and result["best_ns"] * 1e-3, "us"))
+            continue
+        share = result and 100 * report.share_of_copy(result)
+        if "profiled" in one:
             ns = median(by_name(kernels.get(one["profiled"], [])).get(one["kernel"], []), "ns")
             share = 100 * one["bytes"] * size / ns / rate if ns and rate else None
-        rows.append((one["what"], one["percent"][column], share))
+        rows.append((one["what"], one["percent"][column], share, "%"))
     return rows
 
 
@@ -161,15 +163,15 @@ def comparison(rows, device):
     """Part of the page: predictions against measurements, and the three largest gaps."""
     measured = sorted((row for row in rows if row[2]), key=gap, reverse=True)
     text = report.table(["what", f"predicted for {device}", "measured", "measured / predicted"], 1, [
-        line(what, cell(percent, 0, " %"), cell(share, 0, " %"), cell(share / percent if share else None, 2))
-        for what, percent, share in rows])
+        line(what, cell(wanted, 0, f" {unit}"), cell(got, 0, f" {unit}"), cell(got / wanted if got else None, 2))
+        for what, wanted, got, unit in rows])
     text += "\n\n### The three largest gaps\n\n"
     if not measured:
         return text + "Nothing that was predicted was measured."
-    text += "\n".join(f"{i}. {what}: {share:.0f} % of copy where {percent:.0f} % were predicted, "
-                      f"{share / percent:.2f} times that."
-                      for i, (what, percent, share) in enumerate(measured[:LARGEST_GAPS], 1))
-    missing = [what for what, _, share in rows if not share]
+    of = {"%": "% of copy", "us": "us"}
+    text += "\n".join(f"{i}. {what}: {got:.0f} {of[unit]} where {wanted:.0f} {unit} were predicted, {got / wanted:.2f} times that."
+                      for i, (what, wanted, got, unit) in enumerate(measured[:LARGEST_GAPS], 1))
+    missing = [what for what, _, got, _ in rows if not got]
     return text + (f"\n\nNot measured: {'; '.join(missing)}." if missing else "")
 
 
@@ -224,7 +226,7 @@ def page(results, failed, kernels, predictions, device, size):
         intro,
         "## Ceilings\n\n" + ceilings(results, rate),
         "## Predictions\n\n" + predictions["what"] + "\n\n" +
-        comparison(shares(predictions, column, results, kernels, rate, size), devices[column]),
+        comparison(compared(predictions, column, results, kernels, rate, size), devices[column]),
         "## Kernels of one exchange of two ranks\n\n" +
         (f"n = {power(size)}, by ncu, medians of the launches. Caches are empty before each.\n\n" if kernels else "") +
         profile(kernels, rate),

@@ -28,6 +28,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "bench/gpu_check.sh"
 sys.path[:0] = [str(ROOT / "bench")]
 import gpu_page
+import predict
 
 SIMULATED = None
 
@@ -100,26 +101,28 @@ class Page(unittest.TestCase):
     def test_predictions_stand_beside_measurements_and_the_three_largest_gaps_are_named(self):
         n = 2**28
         # Copies of 8 bytes in 2 ns a coordinate: 4 bytes a ns.
-        predictions = {"what": "Guesses.", "devices": ["H100", "H200"], "shares": [
-            {"what": name, "result": f"encode/{name}/float", "percent": [1, percent]}
-            for name, percent in (("even", 50), ("half", 50), ("twice", 50), ("quarter", 50), ("absent", 50))] + [
-                {"what": "kernel", "profiled": "p", "kernel": "decode_kernel<false>", "bytes": 4, "percent": [1, 50]}]}
+        predictions = {"what": "Guesses.", "devices": ["H100", "H200"], "rows": [
+            {"what": name, "result": f"encode/{name}/float", "us": [1, 2], "percent": [1, 50]}
+            for name in ("even", "half", "twice", "quarter", "absent")] + [
+                {"what": "kernel", "profiled": "p", "kernel": "decode_kernel<false>", "bytes": 4, "us": [1, 2], "percent": [1, 50]},
+                {"what": "pair", "result": "encode/quarter/float", "n": 2**20, "us": [1, 2]}]}
         runs = [result("ceiling", "read", n, n, 2 * n, 4.0)]
         runs += [result("encode", name, n, ns * n, 2 * n, 8.0)
                  for name, ns in (("even", 4), ("half", 8), ("twice", 2), ("quarter", 16))]
-        runs += [result("encode", "quarter", size, 1, 2 * n, 8.0) for size in (2**20, 2**29)]  # other sizes, which must not count
+        runs += [result("encode", "quarter", size, 3000, 2 * n, 8.0) for size in (2**20, 2**29)]  # other sizes, which must not count
         page = self.page(runs, [("p", csv_of([(ENCODE, 7), (DECODE, 20 * n), (DECODE, 20 * n)]))], predictions=predictions)
         self.assertIn("| even | 50 % | 50 % | 1.00 |", page)
         self.assertIn("| twice | 50 % | 100 % | 2.00 |", page)
         self.assertIn("| kernel | 50 % | 5 % | 0.10 |", page)
         self.assertIn("| absent | 50 % | - | - |", page)
+        self.assertIn("| pair | 2 us | 3 us | 1.50 |", page)
         self.assertEqual(re.findall(r"^\d\. (\w+):", page, re.MULTILINE), ["kernel", "quarter", "half"])
         self.assertIn("Not measured: absent.", page)
         self.assertIn("| kernel: read | 0.004 | 100 % |", page)
         self.assertIn("| p | `decode_kernel<false>` | 2 |", page)
 
     def test_another_device_is_told(self):
-        self.assertIn("the predictions are those for H100", self.page([], device="NVIDIA B200"))
+        self.assertIn("the predictions are those for H100", self.page([], device="NVIDIA L40"))
         self.assertNotIn("the predictions are those", self.page([], device="NVIDIA H100 80GB HBM3"))
 
     def test_exchanges_have_a_column_for_each_size(self):
@@ -135,22 +138,21 @@ class Page(unittest.TestCase):
         for words in ("Not measured.", "Nothing that was predicted was measured.", "Not profiled."):
             self.assertIn(words, page)
 
-    def test_predictions_are_of_presets_and_parts_that_there_are(self):
-        predictions = json.loads(gpu_page.PREDICTIONS.read_text(encoding="utf-8"))
-        headers = "".join((ROOT / "include" / name).read_text(encoding="utf-8")
-                          for name in ("tersum/presets.hpp", "tersum_baselines/presets.hpp"))
-        benchmark = (ROOT / "bench/cuda.bench.cu").read_text(encoding="utf-8")
+    def test_predictions_are_what_the_counts_give(self):
+        table = predict.predictions()
+        self.assertEqual(gpu_page.PREDICTIONS.read_text(encoding="utf-8"), predict.as_text(table), "bench/predict.py --write")
         measured = re.search(r"^measured=\((.*?)\)", SCRIPT.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)[1].split()
-        self.assertEqual(len(measured), 11)
-        for one in predictions["shares"]:
-            self.assertEqual(len(one["percent"]), len(predictions["devices"]))
+        benchmark = (ROOT / "bench/cuda.bench.cu").read_text(encoding="utf-8")
+        for one in table["rows"]:
+            if "profiled" in one:
+                self.assertIn(one["profiled"], [*measured, "fp16"])
             if "result" in one:
-                operation, preset, _ = one["result"].split("/")
-                self.assertIn(f'{{"{operation}", part::', benchmark)
-            else:
-                preset = one["profiled"]
-                self.assertIn(preset, measured)
-            self.assertIn(f" {preset}{{", headers)
+                self.assertIn(f'{{"{one["result"].split("/")[0]}", part::', benchmark)
+
+    def test_a_kernel_whose_budget_is_gone_is_told(self):
+        lines = [line for line in predict.budgets() if "derive_and_encode" not in line["kernel"] and "encode_kernel<false>" not in line["kernel"]]
+        with mock.patch("predict.budgets", lambda: lines), self.assertRaisesRegex(predict.Stale, "no budget on .* for .*encode_kernel"):
+            predict.predictions()
 
 
 STAND_INS = {
@@ -255,9 +257,9 @@ class Check(unittest.TestCase):
         self.assertEqual(sorted(self.log.read_text().split("\n")),
                          ["", "memcheck tersum.test.device.arrays.cuda", "racecheck tersum.test.device.arrays.cuda"])
         page = (self.out / "gpu.md").read_text(encoding="utf-8")
-        self.assertIn("| encode, 4-bit lanes, float | 85 % | 100 % | 1.18 |", page)
+        self.assertRegex(page, r"\n\| encode, rotated_sat4, float \| \d\d % \| 100 % \| 1.\d\d \|")
         self.assertIn("| rotated_sat4 | `encode_kernel` | 1 |", page)
-        self.assertIn("1. encode, 4-bit lanes, float: 100 % of copy where 85 % were predicted", out.stdout)
+        self.assertRegex(out.stdout, r"1. [^\n]*: \d+ \S[^\n]* were predicted")
         files = sorted(path.name for path in self.out.iterdir())
         self.assertLessEqual(len(files), 8)
         self.assertLessEqual({"gpu.md", "summary.txt", "cuda.md", "cuda.json", "details.tar.gz", "profiles.tar.gz"}, set(files))
@@ -384,8 +386,7 @@ class Check(unittest.TestCase):
         for words in ("| kernel: half sectors |", "| rotated_sat4 | float | ", "| preset | gradient | 2^12 | 2^15 |"):
             self.assertIn(words, page)
         self.assertEqual(len(re.findall(r"^\d\. ", page, re.MULTILINE)), 3)
-        for what in ("norms, float", "encode, 4-bit lanes, float", "decode, 4-bit lanes, float, the kernel alone",
-                     "cast to half"):
+        for what in ("norms, rotated_sat4, float", "encode, two_shot_4, float", "rotated_sat4, float: decode_kernel<false>"):
             self.assertRegex(page, rf"\n\| {what} \| \d+ % \| \d+ % \| [\d.]+ \|")
 
 

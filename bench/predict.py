@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Predicts how long the kernels of exchanges take on GPUs, from counts that tests hold.
+
+    bench/predict.py            fails where bench/gpu_predictions.json is not what the counts give
+    bench/predict.py --write    writes it
+    bench/predict.py --table    prints it as a page
+
+tests/codegen/budgets*.json have the instructions and registers of kernels, tests/codegen/traffic_budgets.json the sectors and launches of
+an exchange of two ranks. bench/README.md has the formula; its constants are below. Nothing here was measured.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+OUT = ROOT / "bench/gpu_predictions.json"
+CODEGEN = ROOT / "tests/codegen"
+PRESETS = ROOT / "include/tersum/presets.hpp"
+
+# Data sheets: architecture, multiprocessors, GHz under load, TB/s of memory.
+DEVICES = {
+    "H100": ("sm_90", 132, 1.755, 3.35),
+    "H200": ("sm_90", 132, 1.755, 4.8),
+    "A100": ("sm_80", 108, 1.41, 2.04),
+    "B200": ("sm_100", 148, 1.85, 8.0),
+}
+COPY = 0.9  # share of the memory's bandwidth that a copy reaches
+ISSUE = 0.8  # share of issue slots that a kernel fills at most
+SCHEDULERS, LANES, REGISTERS, MOST_WARPS = 4, 32, 65536, 64  # of a multiprocessor
+SECTORS_A_CLOCK = 4  # of its L1 cache: 128 bytes
+LAUNCH_US = 2.0  # from the end of a kernel to that of an empty one behind it
+SIZE = 2**28
+
+# What a name in a symbol has where the sources leave it to a default, and what they abbreviate.
+SPELLED = [
+    (r"\btersum::", ""),
+    (r"\w+<(\d+)>::bits", r"\1"),
+    (r"\bstochastic_quantizer<(\d+)>", r"stochastic_quantizer<\1, stratified_dither<7>>"),
+    (r"\brms_range<(\w+)>", r"rms_range<\1, float>"),
+    (r"\btop_chunks<(\d+)>", r"top_chunks<\1, bfloat16>"),
+    (r"\bkept_diagonal\b", "kept_diagonal_in<float>"),
+]
+# Above 2^20 coordinates steps have a kernel of their own.
+LATER = {"derive_and_encode_kernel": "encode_kernel<false>"}
+# Kernels that move fewer bytes a coordinate have a launch and their bytes. So have those of which the work of a thread does not follow from
+# the number of coordinates.
+LEAST_BYTES = 0.1
+UNCOUNTED = ("select_kernel", "finish_kernel")
+OF_CHUNKS = ("steps_kernel", "inspect_parts_kernel")  # of a thread a chunk
+OF_OWNERS = ("recompress_kernel",)
+OF_TRAVELLERS = ("cast_kernel<true>", "reduce_")  # of those that are chosen
+# The benchmarks that measure kernels together, by what kernels' names begin with.
+OPERATIONS = {
+    "norms": ("norms_kernel",),
+    "encode": ("select_kernel", "steps_kernel", "encode", "cast_kernel<true>"),
+    "reduce": ("reduce_",),
+    "decode": ("inspect", "decode", "cast_kernel<false>", "finish"),
+}
+
+
+class Stale(Exception):
+    """Counts and presets do not go together."""
+
+
+def split(text):
+    """Arguments between commas outside of brackets."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += {"<": 1, ">": -1}.get(letter, 0)
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts]
+
+
+def codecs():
+    """The type of every preset of the core, as symbols spell it, and its numbers."""
+    text = PRESETS.read_text(encoding="utf-8")
+    aliases = {}
+    for parameters, name, of in re.findall(r"^template <([^\n]*)>\nusing (\w+) = ([^;]*);", text, re.MULTILINE):
+        given = [re.match(r"(?:\w+ )+?(\w+)(?: = (\w+))?$", one).groups() for one in split(parameters)]
+        aliases[name] = (given, of)
+    found = {}
+    for kind, name, numbers in re.findall(r"^inline constexpr (\w+<.*>) +(\w+)\{(.*?)\};", text, re.MULTILINE):
+        head, _, rest = kind.partition("<")
+        if head in aliases:
+            given, of = aliases[head]
+            values = split(rest[:-1])
+            values += [default for _, default in given[len(values):]]
+            named = dict(zip((parameter for parameter, _ in given), values, strict=True))
+            # A name of the library behind `tersum::` or before a bracket is no parameter.
+            kind = re.sub(r"(?<!::)\b(\w+)\b", lambda match: named.get(match[1], match[1]), of)
+        for pattern, spelled in SPELLED:
+            kind = re.sub(pattern, spelled, kind)
+        if kind.startswith("codec<") and len(split(kind[len("codec<"):-1])) == 4:
+            kind = kind[:-1] + ", no_feedback>"
+        found[name] = (kind, numbers)
+    return found
+
+
+def budgets():
+    """Lines of all budgets."""
+    return [line for path in sorted(CODEGEN.glob("budgets*.json")) for line in json.loads(path.read_text(encoding="utf-8"))]
+
+
+def on(value, architecture):
+    """A number of an architecture; a plain one is that of all."""
+    return value.get(architecture) if isinstance(value, dict) else value
+
+
+def counted(lines, symbol, architecture):
+    """Instructions and registers of the kernel of a symbol, the least of several budgets: of a coordinate, or of a thread where the budget
+    does not divide."""
+    found = []
+    for line in lines:
+        if architecture not in (line.get("arch") or [architecture]) or not re.search(line["kernel"], symbol):
+            continue
+        instructions = on(line["max_instructions_per_coordinate"], architecture)
+        if instructions is not None:
+            found.append((instructions, on(line["max_registers"], architecture)))
+    if not found:
+        raise Stale(f"no budget on {architecture} for {symbol}")
+    return min(found)
+
+
+def operand(codec):
+    """What the payloads of a codec are added by."""
+    cast, lanes = re.search(r"\bcast<(\w+)>", codec), re.search(r"\bsaturating_sum<(\d+)>", codec)
+    return f"native_sum<{cast[1]}>" if cast else f"saturating_add<{lanes[1]}>" if lanes else "native_sum<float>"
+
+
+def symbol_of(kernel, codec, element):
+    """A kernel's name as a symbol has it."""
+    if kernel.startswith("reduce_segments"):
+        return "reduce_segments_kernel<saturating_segments<2, 4, 8>>"
+    if kernel.startswith("reduce_"):
+        return f"{kernel}<{operand(codec)}>"
+    of = "chunk_kernel" if kernel.endswith("<false>") and "cast" not in kernel else "exchange_kernel"
+    return f"{of}<{kernel}, {codec}, {element}>"
+
+
+def predicted_ns(device, moved, conflicts, memory, instructions, registers):
+    """Nanoseconds a coordinate."""
+    _, multiprocessors, ghz, bandwidth = DEVICES[device]
+    limits = sorted((memory / (COPY * bandwidth * 1e3),
+                     (moved / 32 / SECTORS_A_CLOCK + conflicts / 1000) / (multiprocessors * ghz),
+                     instructions / LANES / (ISSUE * SCHEDULERS * multiprocessors * ghz)))
+    warps = min(MOST_WARPS, REGISTERS // (-(-registers // 8) * 8 * LANES)) / SCHEDULERS
+    return limits[2] + (limits[0] + limits[1]) / warps
+
+
+def share_of_work(kernel, codec, numbers, ranks):
+    """The threads of a kernel for each that its instructions are counted for: fewer where it has only what travels, or what a rank owns."""
+    if kernel.startswith(OF_CHUNKS):
+        return 1 / int(re.search(r"_chunks<(\d+)", codec)[1])
+    if kernel.startswith(OF_OWNERS):
+        return 1 / ranks
+    if kernel.startswith(OF_TRAVELLERS) and "top_chunks" in codec:
+        return float(re.search(r"\.bits = ([\d.]+)", numbers)[1]) / 16
+    return 1
+
+
+def kernels_of(preset, element, budget, presets, lines):
+    """The kernels of an exchange: name, bytes of memory a coordinate, and for each device nanoseconds a coordinate."""
+    codec, numbers = presets[preset]
+    for name, (_, _, used, moved, conflicts) in budget["kernels"].items():
+        kernel, memory, times = LATER.get(name, name), moved * used / 100, []
+        for device, (architecture, *_) in DEVICES.items():
+            instructions, registers = 0, 32
+            if memory >= LEAST_BYTES and not kernel.startswith(UNCOUNTED):
+                instructions, registers = counted(lines, symbol_of(kernel, codec, element), architecture)
+                instructions *= share_of_work(kernel, codec, numbers, budget["ranks"])
+            times.append(predicted_ns(device, moved, conflicts, memory, instructions, registers))
+        yield kernel, memory, times
+
+
+def total(kernels):
+    """Bytes and times of several kernels."""
+    return sum(size for _, size, _ in kernels), [sum(each) for each in zip(*(times for *_, times in kernels))]
+
+
+def predictions():
+    """The table."""
+    lines, presets = budgets(), codecs()
+    traffic = json.loads((CODEGEN / "traffic_budgets.json").read_text(encoding="utf-8"))
+    rows = []
+
+    def row(what, launches, size, times, n=SIZE, **more):
+        """Appends a line; without bytes it has no share."""
+        us = [time * n * 1e-3 + launches * LAUNCH_US for time in times]
+        line = {"what": what, **more, "us": [float(f"{one:.3g}") for one in us]}
+        if size:
+            line["bytes"] = round(size, 3)
+            line["percent"] = [round(size * n * 1e-3 / (COPY * DEVICES[device][3] * 1e3) / one * 100)
+                               for device, one in zip(DEVICES, us, strict=True)]
+        rows.append(line)
+
+    for benchmark, budget in traffic.items():
+        operation, preset, element = re.match(r"\^(\w+)/(\w+)/(\w*)", benchmark).groups()
+        element = element or "float"
+        if operation != "pair":
+            continue
+        kernels = list(kernels_of(preset, element, budget, presets, lines))
+        for kernel, size, times in kernels:
+            if size >= LEAST_BYTES and not kernel.startswith(UNCOUNTED):
+                if kernel.startswith("reduce_"):
+                    kernel = symbol_of(kernel, presets[preset][0], element).replace("2, 4, 8", "2")
+                # The profiler sees exchanges of floats.
+                profiled = {"profiled": preset, "kernel": kernel} if element == "float" else {}
+                row(f"{preset}, {element}: {kernel}", 1, size, times, **profiled)
+        for name, begins in OPERATIONS.items():
+            if of := [one for one in kernels if one[0].startswith(begins)]:
+                row(f"{name}, {preset}, {element}", len(of), *total(of), result=f"{name}/{preset}/{element}")
+        for k in (12, 20, 28):
+            times = [budget["ranks"] * time for time in total(kernels)[1]]
+            row(f"exchange of two ranks, {preset}, {element}, 2^{k}", budget["launches"], None, times, n=2**k,
+                result=f"pair/{preset}/{element}")
+            rows[-1]["n"] = 2**k
+    return {"what": "Times in us and shares of a copy's bandwidth in percent, at 2^28 coordinates where nothing else is said. bench/predict.py "
+                    "derives them from counts that tests hold. Arithmetic, not measurements.",
+            "devices": list(DEVICES), "rows": rows}
+
+
+def as_text(table):
+    """The file."""
+    rows = ",\n".join("    " + json.dumps(row) for row in table["rows"])
+    return (f'{{\n  "what": {json.dumps(table["what"])},\n  "devices": {json.dumps(table["devices"])},\n  "rows": [\n{rows}\n  ]\n}}\n')
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--table", action="store_true")
+    options = parser.parse_args()
+    try:
+        table = predictions()
+    except Stale as error:
+        sys.exit(f"predict.py: {error}")
+    if options.table:
+        print(f"| us, share of copy | {' | '.join(table['devices'])} |\n|---|{'---|' * len(table['devices'])}")
+        for row in table["rows"]:
+            shares = [f", {percent} %" for percent in row.get("percent", [])] or [""] * len(DEVICES)
+            print(f"| {row['what']} | {' | '.join(f'{us:g}{share}' for us, share in zip(row['us'], shares, strict=True))} |")
+    elif options.write:
+        OUT.write_text(as_text(table), encoding="utf-8")
+    elif OUT.read_text(encoding="utf-8") != as_text(table):
+        sys.exit("predict.py: bench/gpu_predictions.json is not what the counts give: bench/predict.py --write")
+
+
+if __name__ == "__main__":
+    main()
