@@ -2,23 +2,26 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# One call on a machine with a GPU, of nine minutes at most. First what must be right: all CUDA tests (the CPU executor's bytes over
-# presets and sizes, captured graphs), NCCL ranks that share the GPU, and a program of each kind under compute-sanitizer. Then
-# what it takes: ceilings of the memory, the parts of an exchange, every kernel of one exchange of eleven presets by ncu, exchanges
-# of 2^12 to 2^28 coordinates, launched and replayed from a graph, as one vector and as buckets of tensors. Then a page
-# that puts predictions beside measurements and names the three largest gaps.
+# The first minutes on a machine with a GPU: one call of nine minutes at most, or one for each of two parts.
 #
 #   bash bench/gpu_check.sh                builds what it runs, then runs it
 #   bash bench/gpu_check.sh --build-only   builds it and packs it into $BUILD/programs.tar.gz; needs no GPU, and takes its time
 #   bash bench/gpu_check.sh --run-only     runs what was packed; needs no compiler
 #
-# Each part has a limit of time, and results are written after each: what does not fit is left out, and said. A test that fails
-# makes it fail. Building needs the CUDA toolkit, cmake 3.25, ninja or make, and g++; no network. Without a GPU it builds, says so
-# and exits with 0; with --run-only it fails.
+# The first part is what all else stands on: tests of one preset of each kind against the bytes of the CPU executor, captured graphs,
+# repeats, compute-sanitizer; then ceilings of the memory, encode, decode and norms, exchanges of up to 2^20 coordinates, launched and
+# replayed from a graph, and the kernels of three exchanges by ncu. The second has all other tests and benchmarks, layouts, a
+# gradient of more than 2^31 coordinates, and last NCCL ranks that share the GPU. Each writes a page that puts predictions beside
+# measurements and names the three largest gaps.
 #
-#   OUT            folder of results (default bench/results/<device>): gpu.md, the page; summary.txt; cuda.md, cuda.json and, where
+# Each part has a limit of time, and results are written after each: what does not fit is "out of time", which is no failure. A test that
+# fails makes it fail, and so does a part of which nothing was tested or nothing measured, or a machine without a GPU. Building needs the CUDA toolkit, cmake 3.25,
+# ninja or make, and g++; no network.
+#
+#   PARTS          first, second, or both of them (default)
+#   OUT            folder of results (default bench/results/<device>, with PARTS a folder of that name in it): gpu.md, the page; summary.txt; cuda.md, cuda.json and, where
 #                  Python has matplotlib, cuda.svg, all benchmarks; details.tar.gz, what every program said; profiles.tar.gz,
-#                  ncu's reports. Nothing else is written there.
+#                  ncu's reports. Nothing else is written there, and no file has more than 16 MB.
 #   BUILD          build folder (default build/gpu-check)
 #   ARCHITECTURE   of the code (default: the device's, or 90 where there is none)
 #   PRESETS        those that are measured, by name (default: those that were predicted or are profiled); few; or all
@@ -30,15 +33,22 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
 budget=520
+most_packed=30 most_returned=16 # MB
+read -ra parts <<<"${PARTS:-first second}"
 measured=(rotated_sat4 rotated_sat4_ef allocated_sat_4 topkc_b2 topk_b2 two_shot_4 allocated_4 metric_2
   thc_lookup4 thc_wide4 powersgd_r4)
 read -ra presets <<<"${PRESETS:-${measured[*]} fp16}"
-# A test of each kind for compute-sanitizer: lanes that saturate, two shots, chosen chunks, graphs, calls on arrays, factors.
-kinds=(execute.cuda_presets execute.cuda_two_shots execute.cuda_choosing execute.cuda_executor device.arrays lowrank.low_rank)
-largest=268435456 smaller='6553600|16777216|67108864' patience=1
+# The tests of the first part, in their order: numbers and arguments, lanes that saturate, chosen chunks, graphs, launches that do not overlap,
+# two shots, metrics, factors, calls on arrays.
+kinds=(core.types execute.kernel_arguments execute.cuda_presets execute.cuda_choosing execute.cuda_executor execute.cuda_blocks
+  execute.cuda_two_shots execute.cuda_metric lowrank.low_rank device.arrays)
+repeated=execute.cuda_presets repeats=20
+first_profiled=(rotated_sat4 two_shot_4 allocated_sat_4)
+largest=268435456 smaller='6553600|16777216|67108864' 
+short='4096|16384|65536|262144|1048576' long='4194304|16777216|67108864|268435456' beyond=2148532224 patience=1
 of_smaller=(encode decode norms reduce encode_feedback local)
 if [ -n "${TERSUM_SMALL:-}" ]; then # to show that all parts run, on a simulated device: what benchmarks take then
-  largest=32768 smaller=32768 patience=10
+  largest=32768 smaller=32768 short=4096 long=32768 beyond=4096 patience=10 repeats=1
   of_smaller=(encode_feedback)
 fi
 
@@ -52,11 +62,17 @@ case ${1:-} in
     exit 2
     ;;
 esac
+for part in "${parts[@]}"; do
+  [[ $part =~ ^(first|second)$ ]] || {
+    echo "gpu_check.sh: PARTS is first, second or both, not $part" >&2
+    exit 2
+  }
+done
 
 build=$(realpath -m "${BUILD:-build/gpu-check}")
 programs=$build/bin
 jobs=$(nproc)
-failures=0
+failures=0 passed=0
 notes=()
 
 # Seconds for a part that may take $1: less when the whole is nearly used up.
@@ -70,6 +86,8 @@ note() {
   notes+=("$*")
   echo "== $*"
 }
+
+in_part() { [[ " ${parts[*]} " == *" $1 "* ]]; }
 
 fail() {
   failures=$((failures + 1))
@@ -163,7 +181,7 @@ build_all() {
   list=$(IFS=';' && echo "${prefixes[*]:-}")
   names=$(IFS=';' && echo "${presets[*]}")
   if ! timeout -k 5 "$configures" cmake --preset cuda -B "$build" "-DTERSUM_BUILD_TESTS=$tests" \
-    "-DCMAKE_CUDA_ARCHITECTURES=$capability-real" "-DCMAKE_CUDA_FLAGS_RELEASE=-O1 -DNDEBUG" "-DTERSUM_BUILD_BENCH=$bench" \
+    "-DCMAKE_CUDA_ARCHITECTURES=$capability-real" "-DCMAKE_CUDA_FLAGS_RELEASE=-O3 -DNDEBUG" "-DTERSUM_BUILD_BENCH=$bench" \
     "-DTERSUM_BENCH_PRESETS=$names" "-DTERSUM_TEST_ONLY=(${TESTS:-.}).*\\.cuda\$" -DTERSUM_BENCH_ROTATORS=ON \
     -DTERSUM_BUILD_EXAMPLES=OFF -DTERSUM_INSTALL=OFF -DTERSUM_TEST_HEADERS=OFF -DFETCHCONTENT_FULLY_DISCONNECTED=ON \
     "-DCMAKE_PREFIX_PATH=$list" "${arguments[@]}" >>"$log" 2>&1; then
@@ -179,6 +197,12 @@ build_all() {
   note "build: $((SECONDS - begin)) s"
 }
 
+# Whether the first part runs a program.
+is_first() {
+  local name=${1##*/tersum.}
+  [[ $name =~ ^bench\.(ceilings|cuda)\.cuda$ || " ${kinds[*]/%/.cuda} " == *" ${name#test.} "* ]]
+}
+
 # The programs, without what only a debugger reads, and the libraries that another machine may not have.
 pack() {
   local folder=$build/programs program
@@ -186,12 +210,16 @@ pack() {
   mkdir -p "$folder/lib"
   for program in "$programs"/tersum.{test,bench}.*.cuda "$programs/tersum.test.interop.nccl"; do
     [ -x "$program" ] || continue
+    in_part second || is_first "$program" || continue
+    in_part first || ! is_first "$program" || [[ $program == *bench* ]] || continue
     strip -o "$folder/${program##*/}" "$program" || cp "$program" "$folder/" || return 1
     ldd "$program" | awk '$1 ~ /^lib(benchmark|gomp)/ && $3 ~ /^\// { print $3 }' | xargs -r cp -Lt "$folder/lib" || return 1
   done
   git rev-parse --short HEAD >"$folder/commit" 2>/dev/null
   tar -czf "$build/programs.tar.gz" -C "$build" programs || return 1
   note "packed: $(du -h "$build/programs.tar.gz" | cut -f 1) in $build/programs.tar.gz"
+  [ "$(stat -c %s "$build/programs.tar.gz")" -le $((most_packed << 20)) ] ||
+    fail "$build/programs.tar.gz has more than $most_packed MB: pack the programs of one part (PARTS), or fewer tests (TESTS)"
 }
 
 if ((builds)); then build_all; fi
@@ -200,8 +228,8 @@ if ! ((runs)); then
   exit $((failures > 0))
 fi
 if [ -z "$device" ]; then
-  note "no GPU here: nothing was run"
-  exit $((failures > 0 || !builds))
+  fail "no GPU here: nothing was run"
+  exit 1
 fi
 commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
 if ! ((builds)); then
@@ -220,19 +248,44 @@ export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}${libraries%:}"
 # ---- Results
 
 slug=$(tr '[:upper:] ' '[:lower:]-' <<<"$device" | tr -cd 'a-z0-9-')
-out=${OUT:-bench/results/$slug}
+out=${OUT:-bench/results/$slug${PARTS:+/${PARTS// /-}}}
 details=$build/details profiles=$build/profiles
 rm -rf "$details" "$profiles"
 mkdir -p "$out" "$details" "$profiles"
 results=()
 shopt -s nullglob
 
+# What else decides how programs run.
+versions() {
+  local tool
+  nvidia-smi 2>/dev/null | grep -o 'CUDA Version: [0-9.]*'
+  for tool in nvcc ncu compute-sanitizer; do
+    if command -v "$tool" >/dev/null; then echo "$tool: $("$tool" --version 2>/dev/null | tail -n 1)"; fi
+  done
+  local folders
+  IFS=: read -ra folders <<<"$LD_LIBRARY_PATH"
+  find "${folders[@]}" -maxdepth 1 -name 'libnccl.so.*' 2>/dev/null | sort -u
+  uname -sr
+}
+
+# Packs folder $1 of the build folder, without its largest files if that would be too much to come back.
+give_back() {
+  local archive=$out/$1.tar.gz left
+  while tar -czf "$archive" -C "$build" "$1" && [ "$(stat -c %s "$archive")" -gt $((most_returned << 20)) ]; do
+    left=$(find "$build/$1" -type f -printf '%s %p\n' | sort -n | tail -n 1 | cut -d ' ' -f 2-)
+    [ -n "$left" ] || return
+    rm -f "$left"
+    note "left out: ${left##*/}, as $1.tar.gz would have more than $most_returned MB"
+  done
+}
+
 # Writes what there is so far: a call that is ended from outside leaves it.
 save() {
   {
     echo "device: $device"
     nvidia-smi --query-gpu=driver_version,clocks.sm,clocks.mem,memory.total --format=csv 2>/dev/null
-    if command -v nvcc >/dev/null; then nvcc --version | tail -n 2; fi
+    versions
+    echo "parts: ${parts[*]}"
     echo "commit: $commit"
     echo "date: $(date -u +%F)"
     printf '%s\n' "${notes[@]}"
@@ -245,9 +298,9 @@ save() {
     python3 bench/report.py "${results[@]}" >"$out/cuda.md" 2>>"$log" || true
     python3 bench/report.py "${results[@]}" --merge >"$out/cuda.json" 2>>"$log" || true
   fi
-  tar -czf "$out/details.tar.gz" -C "$build" details
+  give_back details
   local reports=("$profiles"/*)
-  ((${#reports[@]} == 0)) || tar -czf "$out/profiles.tar.gz" -C "$build" profiles
+  ((${#reports[@]} == 0)) || give_back profiles
 }
 
 # ---- Tests
@@ -260,7 +313,7 @@ run_program() {
   case $code in
     0) echo "passed: $name" ;;
     77) echo "skipped: $name" ;;
-    124 | 137) echo "FAILED: $name (out of time)" ;;
+    124 | 137) echo "out of time: $name" ;;
     *) echo "FAILED: $name (exit $code; $3/$name.txt)" ;;
   esac
 }
@@ -288,6 +341,7 @@ tell() {
   local line
   while read -r line; do
     if [[ $line != FAILED* ]]; then
+      [[ -n $1 || $line != passed* ]] || passed=$((passed + 1))
       note "$1$line"
       continue
     fi
@@ -296,23 +350,49 @@ tell() {
   done <"$2"
 }
 
+# run_tests NAME SECONDS PROGRAM...: in this order, four at a time.
 run_tests() {
-  # Those of presets that differ from others in little come last: what does not fit is theirs.
-  local all=() more=() program deadline
-  for program in "$programs"/tersum.test.*.cuda; do
-    if [[ $program == */tersum.test.*.cuda_more_* ]]; then more+=("$program"); else all+=("$program"); fi
-  done
-  all+=("${more[@]}")
-  if ((${#all[@]} == 0)); then
-    note "skipped: the tests; there are none"
+  local name=$1 deadline=$(($(date +%s) + $(seconds "$2")))
+  shift 2
+  if (($# == 0)); then
+    note "skipped: $name; there are none"
     return
   fi
-  echo "== CUDA tests"
-  deadline=$(($(date +%s) + $(seconds 100)))
-  printf '%s\0' "${all[@]}" |
+  echo "== $name"
+  printf '%s\0' "$@" |
     OMP_NUM_THREADS=$((jobs > 4 ? jobs / 4 : 1)) xargs -0 -n 1 -P 4 \
-      bash -c 'run_program "$2" "$0" "$1"' "$deadline" "$details" >"$details/tests.txt"
-  tell "" "$details/tests.txt"
+      bash -c 'run_program "$2" "$0" "$1"' "$deadline" "$details" >"$details/$name.txt"
+  tell "" "$details/$name.txt"
+}
+
+# The tests that the first part runs, in its order; with an argument all others, those of presets that differ from others in little last: what
+# does not fit is theirs.
+tests_of() {
+  local kind program more=()
+  if (($# == 0)); then
+    for kind in "${kinds[@]}"; do [ ! -x "$programs/tersum.test.$kind.cuda" ] || echo "$programs/tersum.test.$kind.cuda"; done
+    return
+  fi
+  for program in "$programs"/tersum.test.*.cuda; do
+    if is_first "$program"; then continue; fi
+    if [[ $program == */tersum.test.*.cuda_more_* ]]; then more+=("$program"); else echo "$program"; fi
+  done
+  ((${#more[@]} == 0)) || printf '%s\n' "${more[@]}"
+}
+
+# Runs one test again and again: what depends on the order of threads differs from the CPU's bytes some time.
+run_repeats() {
+  local program=$programs/tersum.test.$repeated.cuda i left end=$((SECONDS + $(seconds 40))) verdict
+  [ -x "$program" ] || return
+  for ((i = 0; i < repeats; i++)); do
+    left=$((end - SECONDS))
+    if ((left < 2)); then break; fi
+    verdict=$(run_program "$program" "$(($(date +%s) + left))" "$details")
+    [[ $verdict == passed* || $verdict == skipped* ]] && continue
+    [[ $verdict != FAILED* ]] || fail "$repeated, run once more: ${verdict#FAILED: }"
+    break
+  done
+  note "repeats: $i of $repeats of $repeated"
 }
 
 run_nccl() {
@@ -328,6 +408,10 @@ run_nccl() {
     case $? in
       0) note "passed: $ranks NCCL ranks" ;;
       77) note "skipped: $ranks NCCL ranks" ;;
+      124 | 137)
+        note "out of time: $ranks NCCL ranks, and more of them" # processes that share a GPU take turns
+        return
+        ;;
       *) fail "$ranks NCCL ranks" && tail -n 30 "$text" ;;
     esac
     # Parts that a passed run has left out, as its first rank says it.
@@ -336,12 +420,10 @@ run_nccl() {
 }
 
 run_sanitizer() {
-  local tool kind deadline here=()
-  for tool in memcheck racecheck; do
-    for kind in "${kinds[@]}"; do
-      if [ -x "$programs/tersum.test.$kind.cuda" ]; then here+=("$programs/tersum.test.$kind.cuda" "$tool"); fi
-    done
-  done
+  local program deadline here=()
+  while read -r program; do here+=("$program" memcheck); done < <(tests_of)
+  program=$programs/tersum.test.$repeated.cuda
+  [ ! -x "$program" ] || here+=("$program" racecheck)
   ((${#here[@]})) || return
   if ! command -v compute-sanitizer >/dev/null; then
     note "skipped: compute-sanitizer is not on PATH"
@@ -434,7 +516,7 @@ run_ncu() {
   [ -x "$programs/tersum.bench.cuda.cuda" ] || return
   echo "== ncu, every kernel of one exchange"
   names=$("$programs/tersum.bench.cuda.cuda" --benchmark_list_tests 2>/dev/null)
-  for preset in "${measured[@]}"; do
+  for preset in "$@"; do
     if ! grep -q "^pair/$preset/" <<<"$names"; then
       note "skipped: ncu of $preset, which is not built"
     elif ((SECONDS > end - 5)); then
@@ -445,33 +527,64 @@ run_ncu() {
   done
 }
 
-run_tests
-run_nccl
-run_sanitizer
-save
-echo "== benchmarks"
-measure ceilings ceilings 20 '^ceiling/'
-for operation in encode decode norms reduce encode_feedback; do
-  measure "$operation" cuda 25 "^$operation/.*/n:$largest/"
-done
-save
-run_ncu
-save
-measure sizes cuda 45 '^pair(_replayed)?/.*/float/'
-measure layouts cuda 40 '^pair_(tensors|misaligned)/.*/float/'
-save
-# The rest of what bench/README.md lists, while there is time.
-for operation in local recompress reduce_once exchange; do
-  measure "$operation" cuda 20 "^$operation/.*/n:$largest/"
-done
-measure low_rank low_rank 20 '/(powersgd|gram_schmidt)_'
-measure householder low_rank 15 '/householder_'
-measure select select 15 '^select/'
-measure sort select 15 '^sort/'
-measure rotate rotate 15 "/n:$largest/"
-for operation in "${of_smaller[@]}"; do
-  measure "$operation.smaller" cuda 20 "^$operation/.*/n:($smaller)/"
-done
+# What must be right, then what it takes.
+run_first() {
+  local operation here
+  mapfile -t here < <(tests_of)
+  run_tests tests.first 110 "${here[@]}"
+  save
+  run_repeats
+  run_sanitizer
+  save
+  echo "== benchmarks"
+  measure ceilings ceilings 20 '^ceiling/'
+  for operation in encode decode norms; do
+    measure "$operation" cuda 25 "^$operation/.*/n:$largest/"
+  done
+  save
+  measure sizes cuda 30 "^pair(_replayed)?/.*/float/.*/n:($short)/"
+  save
+  run_ncu "${first_profiled[@]}"
+  save
+}
+
+run_second() {
+  local operation rest=() here
+  mapfile -t here < <(tests_of others)
+  run_tests tests.second 100 "${here[@]}"
+  save
+  echo "== benchmarks"
+  for operation in reduce encode_feedback; do
+    measure "$operation" cuda 25 "^$operation/.*/n:$largest/"
+  done
+  measure large cuda 30 "^pair(_replayed)?/.*/float/.*/n:($long)/"
+  measure layouts cuda 40 '^pair_(tensors|misaligned)/.*/float/'
+  measure beyond cuda 30 "^pair/rotated_sat4/bfloat16/.*/n:$beyond/"
+  save
+  for operation in "${measured[@]}"; do
+    [[ " ${first_profiled[*]} " == *" $operation "* ]] || rest+=("$operation")
+  done
+  run_ncu "${rest[@]}"
+  save
+  # The rest of what bench/README.md lists, while there is time.
+  for operation in local recompress reduce_once exchange; do
+    measure "$operation" cuda 20 "^$operation/.*/n:$largest/"
+  done
+  measure low_rank low_rank 20 '/(powersgd|gram_schmidt)_'
+  measure householder low_rank 15 '/householder_'
+  measure select select 15 '^select/'
+  measure sort select 15 '^sort/'
+  measure rotate rotate 15 "/n:$largest/"
+  for operation in "${of_smaller[@]}"; do
+    measure "$operation.smaller" cuda 20 "^$operation/.*/n:($smaller)/"
+  done
+  save
+  run_nccl
+}
+
+for part in "${parts[@]}"; do "run_$part"; done
+((passed)) || fail "no test has passed"
+((${#results[@]})) || fail "nothing was measured"
 save
 
 if ((${#results[@]})); then

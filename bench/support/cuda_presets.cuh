@@ -11,6 +11,8 @@
 #include <tersum/presets.hpp>
 #include <tersum_baselines/presets.hpp>
 
+#include <type_traits>
+
 namespace tersum_bench {
 
 //! @tparam Elements  Types of the gradient.
@@ -29,6 +31,15 @@ void add_preset(operation const& what, std::string_view preset, Codec const& cod
     }
   };
   (add_element(Elements{}), ...);
+  // Where the numbers of coordinates take more than 31 bits.
+  if constexpr ((std::is_same_v<Elements, tersum::bfloat16> || ...)) {
+    constexpr std::uint64_t n = (std::uint64_t{1} << 31) + (std::uint64_t{1} << 20);
+    if (what.what == part::pair && !small()) {
+      add(what.name, preset, element_name<tersum::bfloat16>, n, [=](benchmark::State& state) {
+        run_part<tersum::bfloat16, cuda_backend>(state, what.what, codec, {}, n);
+      });
+    }
+  }
 }
 
 }  // namespace tersum_bench

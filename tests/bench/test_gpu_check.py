@@ -247,15 +247,17 @@ class Check(unittest.TestCase):
                               env=self.environment(**more), stdin=subprocess.DEVNULL)
 
     def test_all_parts_run_and_leave_a_page(self):
-        self.stand_in_programs(device__arrays=0, execute__cuda_more_codes=77)
+        self.stand_in_programs(device__arrays=0, execute__cuda_presets=0, execute__cuda_more_codes=77, core__late=124)
         out = self.check("--run-only")
         self.assertEqual(out.returncode, 0, out.stdout + out.stderr)
         for words in ("passed: tersum.test.device.arrays.cuda", "skipped: tersum.test.execute.cuda_more_codes.cuda",
-                      "compute-sanitizer passed: racecheck tersum.test.device.arrays.cuda", "ncu: rotated_sat4, 1 launches",
+                      "out of time: tersum.test.core.late.cuda", "repeats: 20 of 20 of execute.cuda_presets",
+                      "compute-sanitizer passed: racecheck tersum.test.execute.cuda_presets.cuda", "ncu: rotated_sat4, 1 launches",
                       "skipped: ncu of thc_wide4, which is not built", "0 failed"):
             self.assertIn(words, out.stdout)
-        self.assertEqual(sorted(self.log.read_text().split("\n")),
-                         ["", "memcheck tersum.test.device.arrays.cuda", "racecheck tersum.test.device.arrays.cuda"])
+        self.assertEqual(sorted(self.log.read_text().split("\n")), ["", *(
+            f"{tool}.cuda" for tool in ("memcheck tersum.test.device.arrays", "memcheck tersum.test.execute.cuda_presets",
+                                        "racecheck tersum.test.execute.cuda_presets"))])
         page = (self.out / "gpu.md").read_text(encoding="utf-8")
         self.assertRegex(page, r"\n\| encode, rotated_sat4, float \| \d\d % \| 100 % \| 1.\d\d \|")
         self.assertIn("| rotated_sat4 | `encode_kernel` | 1 |", page)
@@ -269,13 +271,27 @@ class Check(unittest.TestCase):
             "tersum.test.device.arrays.cuda.txt", "sanitizer.memcheck.tersum.test.device.arrays.cuda.txt", "ncu.rotated_sat4.csv",
             "encode.json", "log.txt")}, names)
 
-    def test_a_test_that_fails_makes_it_fail(self):
+    def test_each_part_runs_alone(self):
+        self.stand_in_programs(device__arrays=0, execute__cuda_more_codes=0)
+        for part, here, elsewhere in (("first", "device.arrays", "execute.cuda_more_codes"),
+                                      ("second", "execute.cuda_more_codes", "device.arrays")):
+            out = self.check("--run-only", PARTS=part)
+            self.assertEqual(out.returncode, 0, out.stdout + out.stderr)
+            self.assertIn(f"passed: tersum.test.{here}.cuda", out.stdout)
+            self.assertNotIn(elsewhere, out.stdout)
+            self.assertIn(f"parts: {part}", (self.out / "summary.txt").read_text())
+        self.assertEqual(self.check("--run-only", PARTS="third").returncode, 2)
+
+    def test_a_test_that_fails_makes_it_fail_and_so_does_a_part_that_shows_nothing(self):
         self.stand_in_programs(device__arrays=1)
+        for program in self.programs.glob("tersum.bench.*"):
+            program.unlink()
         out = self.check("--run-only")
         self.assertEqual(out.returncode, 1)
         self.assertIn("FAILED: tersum.test.device.arrays.cuda (exit 1", out.stdout)
         self.assertIn("FAILED: compute-sanitizer memcheck tersum.test.device.arrays.cuda (exit 1", out.stdout)
-        self.assertIn("device__arrays says so", out.stdout)
+        for words in ("device__arrays says so", "FAILED: no test has passed", "FAILED: nothing was measured"):
+            self.assertIn(words, out.stdout)
         self.assertIn("FAILED", (self.out / "summary.txt").read_text())
 
     def test_a_benchmark_with_an_error_makes_it_fail(self):
@@ -309,7 +325,7 @@ class Check(unittest.TestCase):
             tar.add(self.programs, "programs")
         for path in self.programs.iterdir():
             path.unlink()
-        out = self.check("--run-only")
+        out = self.check("--run-only", PARTS="first")
         self.assertEqual(out.returncode, 0, out.stdout + out.stderr)
         self.assertIn("passed: tersum.test.device.arrays.cuda", out.stdout)
 
@@ -352,7 +368,7 @@ class Check(unittest.TestCase):
         self.assertIn("-DTERSUM_BUILD_TESTS=OFF", arguments)
 
     def test_programs_for_compute_sanitizer_are_tests_that_there_are(self):
-        kinds = re.search(r"^kinds=\((.*?)\)", SCRIPT.read_text(encoding="utf-8"), re.MULTILINE)[1].split()
+        kinds = re.search(r"^kinds=\((.*?)\)", SCRIPT.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)[1].split()
         self.assertGreaterEqual(len(kinds), 5)
         for kind in kinds:
             self.assertTrue((ROOT / "tests" / f"{kind.replace('.', '/', 1)}.cuda.test.cu").exists(), kind)
