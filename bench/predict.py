@@ -44,13 +44,15 @@ SPELLED = [
     (r"\brms_range<(\w+)>", r"rms_range<\1, float>"),
     (r"\btop_chunks<(\d+)>", r"top_chunks<\1, bfloat16>"),
     (r"\bkept_diagonal\b", "kept_diagonal_in<float>"),
+    (r"\blow_rank_codec<low_rank<(\d+)>>",
+     r"low_rank_codec<low_rank<\1, robust_cholesky_qr2>, float, (low_rank_schedule)0, error_feedback>"),
 ]
 # Above 2^20 coordinates steps have a kernel of their own.
 LATER = {"derive_and_encode_kernel": "encode_kernel<false>"}
 # Kernels that move fewer bytes a coordinate have a launch and their bytes. So have those of which the work of a thread does not follow from
 # the number of coordinates.
 LEAST_BYTES = 0.1
-UNCOUNTED = ("select_kernel", "finish_kernel")
+UNCOUNTED = ("select_kernel", "finish_kernel", "start_warm", "add_all", "orthonormalize_all", "receive_all", "keep_all_warm")
 OF_CHUNKS = ("steps_kernel", "inspect_parts_kernel")  # of a thread a chunk
 OF_OWNERS = ("recompress_kernel",)
 OF_TRAVELLERS = ("cast_kernel<true>", "reduce_")  # of those that are chosen
@@ -141,7 +143,7 @@ def symbol_of(kernel, codec, element):
         return "reduce_segments_kernel<saturating_segments<2, 4, 8>>"
     if kernel.startswith("reduce_"):
         return f"{kernel}<{operand(codec)}>"
-    of = "chunk_kernel" if kernel.endswith("<false>") and "cast" not in kernel else "exchange_kernel"
+    of = "chunk_kernel" if kernel.endswith("<false>") and not kernel.startswith(("cast", "multiply")) else "exchange_kernel"
     return f"{of}<{kernel}, {codec}, {element}>"
 
 
@@ -169,8 +171,8 @@ def share_of_work(kernel, codec, numbers, ranks):
 def kernels_of(preset, element, budget, presets, lines):
     """The kernels of an exchange: name, bytes of memory a coordinate, and for each device nanoseconds a coordinate."""
     codec, numbers = presets[preset]
-    for name, (_, _, used, moved, conflicts) in budget["kernels"].items():
-        kernel, memory, times = LATER.get(name, name), moved * used / 100, []
+    for name, (*_, moved, conflicts, memory) in budget["kernels"].items():
+        kernel, times = LATER.get(name, name), []
         for device, (architecture, *_) in DEVICES.items():
             instructions, registers = 0, 32
             if memory >= LEAST_BYTES and not kernel.startswith(UNCOUNTED):
@@ -204,7 +206,7 @@ def predictions():
     for benchmark, budget in traffic.items():
         operation, preset, element = re.match(r"\^(\w+)/(\w+)/(\w*)", benchmark).groups()
         element = element or "float"
-        if operation != "pair":
+        if operation == "pair_misaligned":
             continue
         kernels = list(kernels_of(preset, element, budget, presets, lines))
         for kernel, size, times in kernels:
@@ -214,6 +216,8 @@ def predictions():
                 # The profiler sees exchanges of floats.
                 profiled = {"profiled": preset, "kernel": kernel} if element == "float" else {}
                 row(f"{preset}, {element}: {kernel}", 1, size, times, **profiled)
+        if operation != "pair":
+            continue
         for name, begins in OPERATIONS.items():
             if of := [one for one in kernels if one[0].startswith(begins)]:
                 row(f"{name}, {preset}, {element}", len(of), *total(of), result=f"{name}/{preset}/{element}")

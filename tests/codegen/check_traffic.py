@@ -14,7 +14,7 @@ by the regular expression of a benchmark, which runs in the program named `progr
     dram          bytes a coordinate and rank, of the sectors that its launches read and write, each once a launch
     kernels       for each kernel [sectors of a load request, sectors of a store request, the share of all these sectors that
                   is used in percent, bytes of sectors that a coordinate and rank loads and stores, extra wavefronts of shared
-                  memory a thousand coordinates and ranks], of a launch where there are no marks
+                  memory a thousand coordinates and ranks, bytes of memory as of `dram`], of a launch where there are no marks
 
 Ends with status 1 if one is worse than its budget, if a kernel is not there or has no budget, or if the table of all this on the
 page, between the lines of MARKS, is another one. --write writes what was counted to both.
@@ -33,7 +33,7 @@ import tempfile
 COLUMNS = ("marked blocks threads statements barriers loads load_sectors load_bytes load_distinct"
            " stores store_sectors store_bytes store_distinct shared wavefronts conflicts").split()
 MARKS = ("<!-- traffic: written by tests/codegen/check_traffic.py -->\n", "<!-- end of traffic -->\n")
-LIMITS = ("sectors a load", "sectors a store", "used", "L2 bytes", "conflicts")
+LIMITS = ("sectors a load", "sectors a store", "used", "L2 bytes", "conflicts", "bytes of memory")
 
 
 def short_name(kernel):
@@ -81,7 +81,8 @@ def count(program, benchmark, ranks):
         each = work if marked else coordinates * len(of_kernel)
         kernels[name] = [ratio(total["load_sectors"], total["loads"]), ratio(total["store_sectors"], total["stores"]),
                          ratio(100 * (total["load_bytes"] + total["store_bytes"]), 32 * sectors, 0),
-                         ratio(32 * sectors, each), ratio(1000 * total["conflicts"], each, 1)]
+                         ratio(32 * sectors, each), ratio(1000 * total["conflicts"], each, 1),
+                         ratio(32 * (total["load_distinct"] + total["store_distinct"]), each)]
     return {**found, "kernels": kernels}
 
 
@@ -115,7 +116,7 @@ def table_of(counted):
         title = re.sub(r"[\^]|/\.\*.*", "", benchmark)
         if "launches" in found:
             title += f": {found['launches']} launches, {found['dram']:g} bytes of memory a coordinate"
-        for kernel, (load, store, used, moved, conflicts) in found["kernels"].items():
+        for kernel, (load, store, used, moved, conflicts, _) in found["kernels"].items():
             lines.append(f"| {title} | `{kernel}` | {load:g}, {store:g} | {used:g} % | {moved:g} | {conflicts:g} |")
             title = ""
     return "\n".join(lines) + "\n"
