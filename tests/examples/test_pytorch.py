@@ -62,12 +62,12 @@ class PyTorch(unittest.TestCase):
     def of_world(self, world, codecs, resumed):
         """Trainings, then such as go on with their checkpoints in other processes, of which at last one dies."""
         tasks = ["presets", "shards", *[f"training:{codec}" for codec in ("fp32", *codecs)], "accumulation", "not_finite", "rules",
-                 "names", "early", "unused", "late_group", "momenta:fp32", "momenta:two_shot_1_ef"]
+                 "names", "early", "early_errors", "several_models", "carried", "unused", "late_group", "momenta:fp32", "momenta:two_shot_1_ef"]
         if world == 4:
             tasks += ["two_levels", "subset"]
         if int(importlib.metadata.version("torch").split(".")[0]) >= 2:
             # Gloo of torch 1 cannot broadcast bfloat16, which DDP does before the first step, and there is no FSDP2.
-            tasks += ["bfloat16", "fsdp2"]
+            tasks += ["bfloat16", "compiled", "fsdp2"]
         self.ranks(world, tasks + [f"resume:{codec}" for codec in resumed])
         printed = self.ranks(world, [f"resumed:{codec}" for codec in resumed] + ["killed"],
                              expected=[3] * (world - 1) + [9])

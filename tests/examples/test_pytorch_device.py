@@ -78,7 +78,7 @@ class Bucket:
 
     def __init__(self, parameters, gradients, buffer, last):
         self.parameters, self.gradients = lambda: parameters, lambda: gradients
-        self.buffer, self.is_last = lambda: buffer, lambda: last
+        self.buffer, self.is_last, self.index = lambda: buffer, lambda: last, lambda: int(last)
 
 
 def buckets(parameters, values):

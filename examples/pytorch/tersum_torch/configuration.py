@@ -60,6 +60,13 @@ class Configuration:
         return Configuration(_rule(default if isinstance(default, dict) else {"codec": default}),
                              tuple(_rule(rule) for rule in given.get("rules", ())))
 
+    def described(self):
+        """What `of` takes, as plain values: the name of a preset, or a dictionary."""
+        if not self.rules and self.default == Rule(codec=self.default.codec):
+            return self.default.codec
+        members = [{k: v for k, v in dataclasses.asdict(rule).items() if v is not None} for rule in (self.default, *self.rules)]
+        return {"version": 1, "default": members[0], "rules": members[1:]}
+
     def check_names(self, names):
         """Raises if a rule matches no parameter of a model."""
         for rule in self.rules:

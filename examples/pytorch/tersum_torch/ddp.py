@@ -23,29 +23,35 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from .configuration import NONE, Configuration
-from .exchange import Exchange, _size, check_saved
+from .exchange import Exchange, _size, check_saved, check_type
 from .two_levels import TwoLevelExchange
 
-STATE_VERSION = 1
+STATE_VERSION = 2
+
+_SPARSE = "gradients are sparse, and cannot be compressed: make the embedding without sparse=True"
+_TWO_MODELS = "the hook has got gradients of two models, or of parameters that are new: each model needs a hook of its own"
 
 # What wrappers add to the names of parameters.
 _WRAPPERS = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
 
 
-def register(ddp, codec="rotated_sat4", *, seed=0, bucket_mb=25, bypass_below=0, threads=1, timeout=None, ranks_per_host=None):
+def register(ddp, codec="two_shot_4", *, seed=0, bucket_mb=25, bypass_below=0, threads=1, timeout=None, ranks_per_host=None):
     """Makes the hook of a DistributedDataParallel, gives it to it, and returns it.
 
     The ranks are those of DDP's group, also where that is a part of all; names, which rules match, are those of the module that DDP
     wraps. Every rank of the group calls it at the same point; with a torch before 2.1 all ranks do, if the group is not of all. The
     rest is as of `ddp_hook`.
     """
+    if not isinstance(ddp, DistributedDataParallel):
+        raise TypeError(f"register takes a DistributedDataParallel, not a {type(ddp).__name__}: of what torch.compile made of one it "
+                        "takes the one inside")
     hook = ddp_hook(codec, module=ddp, seed=seed, bucket_mb=bucket_mb, bypass_below=bypass_below, threads=threads, timeout=timeout,
                     ranks_per_host=ranks_per_host)
     ddp.register_comm_hook(None, hook)
     return hook
 
 
-def ddp_hook(codec="rotated_sat4", *, module=None, process_group=None, seed=0, bucket_mb=25, bypass_below=0, threads=1,
+def ddp_hook(codec="two_shot_4", *, module=None, process_group=None, seed=0, bucket_mb=25, bypass_below=0, threads=1,
              timeout=None, ranks_per_host=None):
     """A hook for `DistributedDataParallel.register_comm_hook(None, hook)`. Every rank makes it, at the same point; `register` does both.
 
@@ -81,6 +87,8 @@ class DDPHook:
         self._named = [] if module is None else _named_parameters(module)
         self._names = {id(parameter): name for name, parameter in self._named}
         configuration.check_names(list(self._names.values()))
+        if module is not None:
+            _check_gradients(module)
         self._seed, self._threads, self._bypass_below = seed, threads, bypass_below
         self._unit_bytes = int(bucket_mb * (1 << 20))
         self._group_options = {} if timeout is None else {"timeout": timeout}
@@ -95,6 +103,7 @@ class DDPHook:
                 self._group = process_group
         self._units, self._places = None, {}
         self._saved = None
+        self._carried = None  # residuals of another number of ranks, by the names of their parameters
         self._momenta = None  # the codec and the beta of momenta, where they travel in place of gradients
         self._error = None
         self._steps = 0
@@ -106,7 +115,7 @@ class DDPHook:
         other._named = copy.deepcopy(self._named, memo)
         other._names = {id(parameter): name for name, parameter in other._named}
         other._group = other._levels = None
-        other._units, other._places, other._saved, other._momenta = None, {}, None, None
+        other._units, other._places, other._saved, other._carried, other._momenta = None, {}, None, None, None
         other._error, other._steps, other._work, other._thread = None, 0, None, None
         return other
 
@@ -114,12 +123,14 @@ class DDPHook:
         future = _future(bucket.buffer().device)
         # What DDP waits for is a future that raises: of one with an exception in it, it would take that for the tensor.
         result = future.then(_value_of)
+        if self._error is None and bucket.buffer().is_sparse:
+            self._error = TypeError(_SPARSE)
         if self._error is not None:
             future.set_result(_copy_of(self._error))
             return result
         if self._thread is None:
             self._begin()
-        job = _Job(future, bucket.buffer(), bucket.parameters(), bucket.gradients(), bucket.is_last())
+        job = _Job(future, bucket.index(), bucket.buffer(), bucket.parameters(), bucket.gradients(), bucket.is_last())
         if job.buffer.is_cuda:
             job.ready = torch.cuda.current_stream(job.buffer.device).record_event()
         self._work.put(job)
@@ -181,15 +192,15 @@ class DDPHook:
         it is what was loaded, or says that there was no step."""
         if self._saved is not None:
             return copy.deepcopy(self._saved)
-        units = [{"preset": unit.exchange.preset, "tensors": unit.described, "state": unit.exchange.save()}
-                 for unit in self._units or []]
+        units = [{"preset": unit.exchange.preset, "tensors": unit.described, "state": unit.exchange.save(),
+                  "residual": unit.exchange.saved_residual} for unit in self._units or []]
         momenta = None
         if self._momenta is not None:
             momenta = {"codec": self._momenta[0], "beta": self._momenta[1],
                        "values": [unit.momentum.clone() for unit in self._units]}
         world, rank = self._place()
-        return {"version": STATE_VERSION, "world": world, "rank": rank, "steps": self._steps, "units": units,
-                "momenta": momenta}
+        return {"version": STATE_VERSION, "codec": self._configuration.described(), "world": world, "rank": rank,
+                "steps": self._steps, "units": units, "momenta": momenta}
 
     def _place(self):
         if not dist.is_initialized():
@@ -199,14 +210,16 @@ class DDPHook:
     def load_state_dict(self, saved):
         """Goes on where `state_dict` was called, with the same bits. Before the first step, or between two.
 
-        Raises TersumError if a bit of a state has changed since; the hook then keeps its own.
+        Raises ValueError if the state is of another codec, rank or number of ranks, and TersumError if a bit of it has changed
+        since; the hook then keeps its own.
         """
-        if saved.get("version") != STATE_VERSION:
-            raise ValueError(f"the state has version {saved.get('version')!r}; this package reads {STATE_VERSION}")
+        self._check_codec(saved)
         here = self._place()
-        if (saved["world"], saved["rank"]) != here:
-            raise ValueError(f"the state is of rank {saved['rank']} of {saved['world']}, and this is rank {here[1]} of "
-                             f"{here[0]}: begin with a new hook")
+        if saved["world"] != here[0]:
+            raise ValueError(f"the state is of {saved['world']} ranks, and here are {here[0]}: carry_residuals takes what can be "
+                             "carried over")
+        if saved["rank"] != here[1]:
+            raise ValueError(f"the state is of rank {saved['rank']} of {saved['world']}, and this is rank {here[1]}")
         if not saved["units"] and self._units is not None:
             raise ValueError("the state is of no step, and this hook has made some: begin with a new hook")
         if self._units is None:
@@ -215,6 +228,48 @@ class DDPHook:
             self._saved = copy.deepcopy(saved)  # until the first step has shown what the units are
         else:
             self._restore(saved)
+
+    def carry_residuals(self, saved):
+        """Before the first step: begins with the residuals of a training on another number of ranks. What else a state holds
+        begins anew; what the owners of parts keep in codecs of two shots is lost.
+
+        saved  What `state_dict` of every rank of that training has returned. Each rank here begins with the mean of its residuals,
+               so the next mean holds all that was kept then. Parameters that it does not name begin without.
+        """
+        if self._units is not None:
+            raise RuntimeError("residuals can be carried over before the first step: begin with a new hook")
+        if self._ranks_per_host is not None:
+            raise ValueError("residuals of hosts of several ranks are of shards, and cannot be carried over")
+        saved = list(saved)
+        for state in saved:
+            self._check_codec(state)
+            for unit in state["units"]:
+                check_saved(unit["state"])
+        if sorted(state["rank"] for state in saved) != list(range(saved[0]["world"] if saved else 1)):
+            raise ValueError(f"the states are of ranks {sorted(state['rank'] for state in saved)}; all of one training are needed")
+        carried = {}
+        for state in saved:
+            for unit in state["units"] if state["momenta"] is None else []:
+                begin = unit["residual"]
+                for name, shape in unit["tensors"] if begin else []:
+                    end = begin + 4 * _size(shape)
+                    kept = unit["state"][begin:end].clone().view(torch.float32) / len(saved)
+                    carried[name] = carried[name] + kept if name in carried else kept
+                    begin = end
+        self._carried = carried
+
+    def _take_residuals(self, carried):
+        for unit in self._units:
+            if unit.exchange.residual is not None:
+                for (name, shape), begin in zip(unit.described, unit.begins):
+                    if name in carried and carried[name].numel() == _size(shape):
+                        unit.exchange.residual[begin:begin + _size(shape)] = carried[name].to(unit.device)
+
+    def _check_codec(self, saved):
+        if saved.get("version") != STATE_VERSION:
+            raise ValueError(f"the state has version {saved.get('version')!r}; this package reads {STATE_VERSION}")
+        if saved["codec"] != self._configuration.described():
+            raise ValueError(f"the state is of the codec {saved['codec']}, and this hook has {self._configuration.described()}")
 
     def close(self):
         """Ends the thread of the hook. DDP must not use it afterwards."""
@@ -254,6 +309,8 @@ class DDPHook:
     def _take(self, job, waiting):
         """Puts the gradients of a bucket in their units, exchanges those that are complete, returns what is done."""
         if self._units is None:
+            if sum(other.index == job.index for other in waiting) > 1:
+                raise RuntimeError(f"{_TWO_MODELS}; and a first backward pass must not be interrupted")
             if not job.last:
                 return  # the first step shows all parameters before the first exchange
             self._form_units([p for other in waiting for p in zip(other.parameters, other.gradients)])
@@ -262,6 +319,8 @@ class DDPHook:
                 continue
             other.left = len(other.parameters)
             for parameter, gradient in zip(other.parameters, other.gradients):
+                if id(parameter) not in self._places:
+                    raise RuntimeError(_TWO_MODELS)
                 unit, begin = self._places[id(parameter)]
                 if unit.put(begin, gradient, other):
                     unit.average()
@@ -302,6 +361,9 @@ class DDPHook:
         if self._saved is not None:
             self._restore(self._saved)
             self._saved = None
+        if self._carried is not None:
+            self._take_residuals(self._carried)
+            self._carried = None
 
     def _send_momenta(self, codec, beta):
         self._momenta = (codec, beta)
@@ -354,8 +416,8 @@ class DDPHook:
 class _Job:
     """One bucket of DDP on its way."""
 
-    def __init__(self, future, buffer, parameters, gradients, last):
-        self.future, self.buffer, self.last = future, buffer, last
+    def __init__(self, future, index, buffer, parameters, gradients, last):
+        self.future, self.index, self.buffer, self.last = future, index, buffer, last
         self.parameters, self.gradients = parameters, gradients
         self.left = None  # gradients that have no mean yet; None: not looked at
         self.ready = None  # the event after which a GPU has written the gradients
@@ -400,6 +462,17 @@ class _Unit:
             gradient.copy_(self.values[begin:begin + gradient.numel()].view(gradient.shape))
             job.left -= 1
         self._filled = []
+
+
+def _check_gradients(module):
+    """Raises if the gradients of a module are known to be such as cannot be exchanged."""
+    ignored = getattr(module, "parameters_to_ignore", ())
+    for name, parameter in module.named_parameters():
+        if parameter.requires_grad and name not in ignored:
+            check_type(parameter.dtype, name)
+    for name, part in module.named_modules():
+        if isinstance(part, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and part.sparse and part.weight.requires_grad:
+            raise TypeError(f"{name or type(part).__name__}: {_SPARSE}")
 
 
 def _named_parameters(module):

@@ -38,8 +38,7 @@ class Exchange:
 
     def __init__(self, preset, tensors, dtype, device, group, *, seed=0, bypass_below=0, bits=None, weighting=None,
                  clip=None, threads=1, whole=False, part=None):
-        if dtype not in _elements:
-            raise TypeError(f"gradients of {dtype} cannot be compressed: float32, float16 and bfloat16 can")
+        check_type(dtype)
         self.preset, self.dtype, self.device = preset, dtype, with_index(torch.device(device))
         self.group, self.seed = group, seed
         self.world, self.rank = dist.get_world_size(group), dist.get_rank(group)
@@ -182,6 +181,12 @@ class Exchange:
         return self._state[offset:offset + 4 * self.coordinates].view(torch.float32)
 
     @property
+    def saved_residual(self):
+        """Where `residual` begins in what `save` returns, in bytes; 0 where there is none."""
+        offset = lib.tersum_residual_offset(self._codec)
+        return offset + lib.tersum_saved_bytes(self._codec) - lib.tersum_state_bytes(self._codec) if offset else 0
+
+    @property
     def header(self):
         """The first bytes of the state: what `was_non_finite` reads."""
         return self._state[:64]
@@ -247,6 +252,12 @@ class Exchange:
         mine = data[begin:begin + sizes[self.rank]]
         dist.all_to_all_single(data, mine.repeat(self.world), output_split_sizes=sizes,
                                input_split_sizes=[sizes[self.rank]] * self.world, group=self.group)
+
+
+def check_type(dtype, name=None):
+    """Raises if gradients of a type, such as those of the parameter of a name, cannot be exchanged."""
+    if dtype not in _elements:
+        raise TypeError(f"{name + ': ' if name else ''}gradients of {dtype} cannot be compressed: float32, float16 and bfloat16 can")
 
 
 def check_saved(saved):

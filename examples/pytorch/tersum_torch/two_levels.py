@@ -85,6 +85,10 @@ class TwoLevelExchange:
         return any([bool(lib.tersum_was_non_finite(self._between.handle, header.data_ptr())) for header in headers])
 
     @property
+    def saved_residual(self):
+        return 0
+
+    @property
     def residual(self):
         """What feedback keeps of the host's mean of this rank's shard, or None: a view, in their unit."""
         return self._between.residual
