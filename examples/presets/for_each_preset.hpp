@@ -20,26 +20,40 @@ template <class Visitor>
 void for_each_summed_preset(Visitor visit)
 {
   namespace p = tersum::presets;
-  visit("fp32", "float32, summed natively", p::fp32);
-  visit("fp16", "half precision, summed natively: the baseline", p::fp16);
-  visit("bf16", "bfloat16, summed natively", p::bf16);
-  visit("thc_wide4", "THC: full rotation, 4-bit codes in 8-bit lanes, exact sums", p::thc_wide4);
-  visit("thc_sat4", "THC with saturation as published, 4 bits", p::thc_sat4);
+  visit("fp32", "float32, uncompressed: to compare with", p::fp32);
+  visit("fp16", "halves, summed natively: the baseline", p::fp16);
+  visit("bf16", "bfloat16, summed natively: where gradients leave the range of halves", p::bf16);
+  visit("thc_wide4",
+        "exact sums of 4-bit codes in lanes of 8 bits: where the wire sums bytes alone",
+        p::thc_wide4);
+  visit("thc_sat4", "THC with saturation as published, 4 bits: to compare with", p::thc_sat4);
   visit("rotated_sat4",
-        "rotated, tracked head-room, stratified, 4-bit saturating sum",
+        "4 bits where only the wire can add: rotated, tracked head-room, saturating sums",
         p::rotated_sat4);
-  visit("rotated_sat8", "rotated_sat4 with 8 bits", p::rotated_sat8);
-  visit("rotated_sat4_ef", "rotated_sat4, to nearest, with error feedback", p::rotated_sat4_ef);
+  visit("rotated_sat8",
+        "rotated_sat4 with 8 bits: as good as fp16 in half of its bits",
+        p::rotated_sat8);
+  visit("rotated_sat4_ef",
+        "rotated_sat4, to nearest, with error feedback: for SGD",
+        p::rotated_sat4_ef);
 #if !defined(TERSUM_EXAMPLES_FEW)
   visit("thc_wide4_partial",
-        "thc_wide4 with rotated chunks and a range for each",
+        "thc_wide4 with rotated chunks and a range for each: faster, and as good",
         p::thc_wide4_partial);
-  visit("thc_wide4_unrotated", "thc_wide4_partial without rotation", p::thc_wide4_unrotated);
-  visit("thc_lookup4", "THC with a table of 16 levels, exact sums in 8 bits", p::thc_lookup4);
-  visit("thc_sat2", "THC with saturation as published, 2 bits", p::thc_sat2);
-  visit("thc_sat8", "THC with saturation as published, 8 bits", p::thc_sat8);
-  visit("rotated_sat2", "rotated_sat4 with 2 bits", p::rotated_sat2);
-  visit("rotated_sat2_ef", "rotated_sat2, to nearest, with error feedback", p::rotated_sat2_ef);
+  visit("thc_wide4_unrotated",
+        "thc_wide4_partial without rotation: to compare with",
+        p::thc_wide4_unrotated);
+  visit("thc_lookup4",
+        "THC with a table of 16 levels, exact sums in 8 bits: to compare with",
+        p::thc_lookup4);
+  visit("thc_sat2", "THC with saturation as published, 2 bits: to compare with", p::thc_sat2);
+  visit("thc_sat8", "THC with saturation as published, 8 bits: to compare with", p::thc_sat8);
+  visit("rotated_sat2",
+        "rotated_sat4 with 2 bits: two_shot_2 and metric_2 train better",
+        p::rotated_sat2);
+  visit("rotated_sat2_ef",
+        "rotated_sat2, to nearest, with error feedback: for SGD",
+        p::rotated_sat2_ef);
 #endif
 }
 
@@ -48,23 +62,37 @@ template <class Visitor>
 void for_each_choosing_preset(Visitor visit)
 {
   namespace p = tersum::presets;
-  visit("topk_b2", "TopK, gathered: each rank's largest coordinates, 2 bits", p::topk_b2);
-  visit("topk_b2_ef", "topk_b2 with error feedback", p::topk_b2_ef);
-  visit("topkc_b2", "TopKC: chunks of the largest norms as halves, 2 bits", p::topkc_b2);
-  visit("topkc_b2_ef", "topkc_b2 with error feedback", p::topkc_b2_ef);
-  visit("allocated_sat_4",
-        "rotated, 0, 2, 4 or 8 bits for each chunk by its norm, saturating sums, 4 bits",
-        p::allocated_sat_4);
-  visit("allocated_sat_4_ef", "allocated_sat_4, to nearest, with feedback", p::allocated_sat_4_ef);
+  visit("topk_b2",
+        "TopK, each rank's largest coordinates, gathered, 2 bits: to compare with",
+        p::topk_b2);
+  visit(
+    "topk_b2_ef", "topk_b2 with error feedback: few ranks, very sparse gradients", p::topk_b2_ef);
+  visit("topkc_b2",
+        "TopKC, chunks of the largest norms as halves, 2 bits: to compare with",
+        p::topkc_b2);
+  visit("topkc_b2_ef",
+        "topkc_b2 with error feedback: gradients of embeddings, whose rows are mostly zeros",
+        p::topkc_b2_ef);
+  visit(
+    "allocated_sat_4",
+    "4 bits where only the wire can add and energy lies in places: 0 to 8 bits by a chunk's norm",
+    p::allocated_sat_4);
+  visit("allocated_sat_4_ef",
+        "allocated_sat_4, to nearest, with feedback: for SGD",
+        p::allocated_sat_4_ef);
 #if !defined(TERSUM_EXAMPLES_FEW)
-  visit("topk_b05", "TopK with 0.5 bits", p::topk_b05);
-  visit("topk_b8", "TopK with 8 bits", p::topk_b8);
-  visit("topkc_b05", "TopKC with 0.5 bits", p::topkc_b05);
-  visit("topkc_b8", "TopKC with 8 bits", p::topkc_b8);
-  visit("topkc_b05_ef", "topkc_b05 with error feedback", p::topkc_b05_ef);
-  visit("randomkc_b2", "random chunks as halves, 2 bits", p::randomkc_b2);
-  visit("topkc_sat4", "TopKC in rotated 4-bit saturating codes, 2 bits", p::topkc_sat4);
-  visit("allocated_sat_2", "allocated_sat_4 with 2 bits", p::allocated_sat_2);
+  visit("topk_b05", "TopK with 0.5 bits: to compare with", p::topk_b05);
+  visit("topk_b8", "TopK with 8 bits: to compare with", p::topk_b8);
+  visit("topkc_b05", "TopKC with 0.5 bits: to compare with", p::topkc_b05);
+  visit("topkc_b8", "TopKC with 8 bits: to compare with", p::topkc_b8);
+  visit("topkc_b05_ef",
+        "topkc_b05 with error feedback: for gradients that are nearly all zeros",
+        p::topkc_b05_ef);
+  visit("randomkc_b2", "random chunks as halves, 2 bits: to compare with", p::randomkc_b2);
+  visit("topkc_sat4", "TopKC in codes of rotated_sat4, 2 bits: to compare with", p::topkc_sat4);
+  visit("allocated_sat_2",
+        "allocated_sat_4 with 2 bits: for SGD, as chunks that are dropped starve under Adam",
+        p::allocated_sat_2);
 #endif
 }
 
@@ -73,12 +101,17 @@ template <class Visitor>
 void for_each_low_rank_preset(Visitor visit)
 {
   namespace p = tersum::presets;
-  visit("powersgd_r4", "PowerSGD: factors of rank 4, two rounds, feedback", p::powersgd_r4);
-  visit("acp_r4", "factors of rank 4 in one round, P and Q in turn: ACP-SGD", p::acp_r4);
+  visit(
+    "powersgd_r4",
+    "PowerSGD of rank 4, with feedback: below 1 bit, for SGD on large matrices and slow networks",
+    p::powersgd_r4);
+  visit("acp_r4",
+        "ACP-SGD, one factor of rank 4 in each step: as powersgd_r4, in one round",
+        p::acp_r4);
 #if !defined(TERSUM_EXAMPLES_FEW)
-  visit("powersgd_r1", "PowerSGD with rank 1", p::powersgd_r1);
-  visit("powersgd_r16", "PowerSGD with rank 16", p::powersgd_r16);
-  visit("powersgd_r64", "PowerSGD with rank 64", p::powersgd_r64);
+  visit("powersgd_r1", "PowerSGD with rank 1: the fewest bits", p::powersgd_r1);
+  visit("powersgd_r16", "PowerSGD with rank 16: for larger matrices", p::powersgd_r16);
+  visit("powersgd_r64", "PowerSGD with rank 64: for the largest matrices", p::powersgd_r64);
 #endif
 }
 
@@ -87,22 +120,44 @@ template <class Visitor>
 void for_each_two_shot_preset(Visitor visit)
 {
   namespace p = tersum::presets;
-  visit("two_shot_4", "two shots: rotated, Lloyd-Max codes of 4 bits", p::two_shot_4);
-  visit("two_shot_2", "two_shot_4 with 2 bits", p::two_shot_2);
-  visit("two_shot_4_ef", "two_shot_4 with error feedback on ranks and owners", p::two_shot_4_ef);
-  visit("two_shot_1_ef", "two_shot_4_ef with 1 bit", p::two_shot_1_ef);
-  visit(
-    "metric_2", "two shots of 2 bits in units of each coordinate, from decoded means", p::metric_2);
-  visit("metric_3", "metric_2 with 3 bits", p::metric_3);
-  visit("gathered_2", "codes of 2 bits of all ranks, which every rank adds", p::gathered_2);
+  visit("two_shot_4",
+        "the one to begin with: 4 bits that train like fp16, also under Adam",
+        p::two_shot_4);
+  visit("two_shot_2", "2 bits for SGD; under Adam metric_2 trains better", p::two_shot_2);
+  visit("two_shot_4_ef",
+        "two_shot_4 with error feedback on ranks and owners: for SGD",
+        p::two_shot_4_ef);
+  visit("two_shot_1_ef",
+        "1 bit with feedback: for SGD, and for momenta of MomentumAdamW",
+        p::two_shot_1_ef);
+  visit("metric_2",
+        "2 bits for Adam, in units of each coordinate: what it costs depends on task and rate",
+        p::metric_2);
+  visit("metric_3",
+        "3 bits for Adam, in units of each coordinate: next to two_shot_4 in loss",
+        p::metric_3);
+  visit("gathered_2",
+        "2 bits among two or three ranks, who encode once and add all codes",
+        p::gathered_2);
   visit("gathered_4", "gathered_2 with 4 bits", p::gathered_4);
-  visit("allocated_2", "two shots, 0 to 8 bits for each chunk by its norm, 2 bits", p::allocated_2);
-  visit("allocated_4", "allocated_2 with 4 bits", p::allocated_4);
+  visit(
+    "allocated_2",
+    "the least error of the mean at 2 bits, 0 to 8 for each chunk by its norm; starves coordinates under Adam",
+    p::allocated_2);
+  visit("allocated_4",
+        "the least error of the mean at 4 bits, 0 to 8 for each chunk by its norm",
+        p::allocated_4);
 #if !defined(TERSUM_EXAMPLES_FEW)
-  visit("two_shot_3", "two_shot_4 with 3 bits", p::two_shot_3);
-  visit("two_shot_8", "two_shot_4 with 8 bits", p::two_shot_8);
-  visit("two_shot_4_8", "two shots, 4 bits up and 8 down", p::two_shot_4_8);
-  visit("blocks_4", "4 bits in blocks of 32 with scales of their own, as MX formats", p::blocks_4);
+  visit("two_shot_3", "two_shot_4 with 3 bits; under Adam metric_3 trains better", p::two_shot_3);
+  visit("two_shot_8",
+        "two_shot_4 with 8 bits: next to no error, in half of the bits of fp16",
+        p::two_shot_8);
+  visit("two_shot_4_8",
+        "two_shot_4 with 8 bits on the way back: where what ranks receive costs less",
+        p::two_shot_4_8);
+  visit("blocks_4",
+        "4 bits in blocks of 32 with scales of their own, as MX formats: no rotation",
+        p::blocks_4);
   visit("blocks_8", "blocks_4 with 8 bits", p::blocks_8);
 #endif
 }
@@ -111,7 +166,9 @@ void for_each_two_shot_preset(Visitor visit)
 template <class Visitor>
 void for_each_sharded_preset(Visitor visit)
 {
-  visit("sharded_4", "shards: codes of 4 bits, which owners add", tersum::presets::sharded_4);
+  visit("sharded_4",
+        "for FSDP and ZeRO: the mean of a shard after one encoding of 4 bits",
+        tersum::presets::sharded_4);
 }
 
 //! Codecs of shards that a reduce-scatter adds.
@@ -119,7 +176,7 @@ template <class Visitor>
 void for_each_summed_shards_preset(Visitor visit)
 {
   visit("summed_shards_sat4",
-        "rotated_sat4 of shards: a reduce-scatter adds",
+        "for FSDP and ZeRO where only the wire can add: rotated_sat4 of shards",
         tersum::presets::summed_shards_sat4);
 }
 
@@ -128,7 +185,7 @@ template <class Visitor>
 void for_each_values_preset(Visitor visit)
 {
   visit("values_4",
-        "shards of the mean to all ranks, Lloyd-Max codes of 4 bits",
+        "for weights that are gathered: shards of a mean to all ranks, 4 bits",
         tersum::presets::values_4);
 }
 

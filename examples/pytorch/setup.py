@@ -5,13 +5,24 @@
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
 from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
 
+try:
+    from setuptools.command.bdist_wheel import bdist_wheel
+except ImportError:  # before setuptools 70.1
+    from wheel.bdist_wheel import bdist_wheel
+
 repository = pathlib.Path(__file__).resolve().parents[2]
+
+
+def version():
+    header = (repository / "include/tersum/version.hpp").read_text(encoding="utf-8")
+    return ".".join(re.search(rf"#define TERSUM_VERSION_{part} (\d+)", header)[1] for part in ("MAJOR", "MINOR", "PATCH"))
 
 
 def compile_library():
@@ -19,9 +30,9 @@ def compile_library():
     if os.environ.get("TERSUM_C_LIBRARY"):
         return pathlib.Path(os.environ["TERSUM_C_LIBRARY"])
     if not (repository / "include" / "tersum").is_dir():
-        raise SystemExit("tersum_torch is installed out of tersum's repository: pip install ./examples/pytorch")
+        raise SystemExit("tersum is installed out of tersum's repository: pip install ./examples/pytorch")
     if not os.environ.get("CXX") and not any(map(shutil.which, ("c++", "g++", "clang++"))):
-        raise SystemExit("tersum_torch is compiled, and there is no C++ compiler: install one, such as Debian's g++")
+        raise SystemExit("tersum is compiled, and there is no C++ compiler: install one, such as Debian's g++")
     build = repository / "build" / "pytorch"
     # pip brings CMake and Ninja along, in a folder that is gone afterwards.
     configure = ["cmake", "-S", repository, "-B", build, "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={shutil.which('ninja')}",
@@ -43,7 +54,7 @@ class build_with_library(build_py):
         # An editable installation imports the Python files from here.
         here = pathlib.Path(__file__).resolve().parent
         target = here if getattr(self, "editable_mode", False) else pathlib.Path(self.build_lib)
-        shutil.copyfile(compile_library().resolve(), target / "tersum_torch" / "libtersum_c.so")
+        shutil.copyfile(compile_library().resolve(), target / "tersum" / "libtersum_c.so")
 
 
 class PlatformDistribution(Distribution):
@@ -51,4 +62,11 @@ class PlatformDistribution(Distribution):
         return True
 
 
-setup(cmdclass={"build_py": build_with_library}, distclass=PlatformDistribution)
+class any_python(bdist_wheel):
+    """The library is of this platform, and of no version of Python."""
+
+    def get_tag(self):
+        return "py3", "none", super().get_tag()[2]
+
+
+setup(version=version(), cmdclass={"build_py": build_with_library, "bdist_wheel": any_python}, distclass=PlatformDistribution)

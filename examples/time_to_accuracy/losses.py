@@ -29,8 +29,8 @@ import torch
 from losses_report import BASELINE, draw, summaries, table
 from momenta import MOMENTA, first_codec, optimizer_of
 from tasks import TASKS
-from tersum_torch import library
-from tersum_torch.library import lib
+from tersum import library
+from tersum.library import lib
 
 LAST_PHASE = 0.3  # of all steps: those in which the second of two presets is used
 

@@ -20,7 +20,7 @@ import unittest.mock
 import torch
 import torch.distributed as dist
 
-from tersum_torch import library
+from tersum import library
 
 CUDA = torch.device("cuda", 0)
 _POSTPONE = "_ZN6tersum9simulator8postponeEP11CUstream_st"  # of tests/support/simulator/runtime_state.hpp

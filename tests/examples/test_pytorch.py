@@ -59,6 +59,30 @@ class PyTorch(unittest.TestCase):
         self.assertEqual(codes, expected or [0] * world, "\n".join(printed))
         return printed
 
+    def launch(self, *command):
+        """Two ranks, as torchrun starts them, which Debian's torch 1.13 cannot under Python 3.11; what they print."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = str(free.getsockname()[1])
+        running = [subprocess.Popen([sys.executable, *map(str, command)], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                    env=dict(ENVIRONMENT, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE="2", GROUP_RANK="0",
+                                             LOCAL_WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=port,
+                                             TORCHELASTIC_RUN_ID="test")) for rank in range(2)]
+        printed = self.wait_for(running)
+        self.assertEqual([process.returncode for process in running], [0, 0], "\n".join(printed))
+        return printed
+
+    def test_libraries_that_make_ddp(self):
+        """Lightning, whose strategy takes a hook before there is a group, or makes one; and Accelerate."""
+        tasks = {"lightning": "lightning", "configure_ddp": "lightning", "accelerate": "accelerate"}
+        there = [task for task, library in tasks.items() if importlib.util.find_spec(library)]
+        for task in there:
+            with self.subTest(task):
+                for text in self.launch(pathlib.Path(__file__).with_name("pytorch_trainers.py"), task):
+                    self.assertRegex(text, r"trained with 4\.\d+ bits")
+        if not there:
+            self.skipTest("there is neither Lightning nor Accelerate")
+
     def of_world(self, world, codecs, resumed):
         """Trainings, then such as go on with their checkpoints in other processes, of which at last one dies."""
         tasks = ["presets", "shards", *[f"training:{codec}" for codec in ("fp32", *codecs)], "accumulation", "not_finite", "rules",
@@ -89,34 +113,48 @@ class PyTorch(unittest.TestCase):
         self.assertLessEqual(len(added), 10)
         script = pathlib.Path(self.folder) / "train.py"
         script.write_text(program, encoding="utf-8")
-        with socket.socket() as free:  # as torchrun does, which Debian's torch 1.13 cannot start under Python 3.11
-            free.bind(("127.0.0.1", 0))
-            port = str(free.getsockname()[1])
-        running = [subprocess.Popen([sys.executable, str(script)], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                    env=dict(ENVIRONMENT, RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1",
-                                             MASTER_PORT=port)) for rank in range(2)]
-        printed = self.wait_for(running)
-        self.assertEqual([process.returncode for process in running], [0, 0], "\n".join(printed))
-        for text in printed:
+        for text in self.launch(script):
             bits = float(re.search(r"^([0-9.]+) bits per coordinate$", text, re.MULTILINE).group(1))
             self.assertTrue(2 < bits < 6, text)
 
 
+@unittest.skipUnless("TERSUM_C_LIBRARY" in os.environ and importlib.util.find_spec("wheel"), "needs a library, and Python's wheel")
 class Package(unittest.TestCase):
-    @unittest.skipUnless("TERSUM_C_LIBRARY" in os.environ and importlib.util.find_spec("wheel"), "needs a library, and Python's wheel")
+    def built(self, folder, what):
+        """Has setuptools build a copy of the package, beside what it takes of the repository; the wheel."""
+        source = pathlib.Path(folder) / "source/examples/pytorch"
+        shutil.copytree(PACKAGE, source, ignore=shutil.ignore_patterns("*.so", "build", "*.egg-info", "__pycache__"))
+        (pathlib.Path(folder) / "source/include").symlink_to(ROOT / "include")
+        subprocess.run([sys.executable, "-c", f"import setuptools.build_meta as b; b.{what}({folder!r})"], cwd=source, check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wheel, = pathlib.Path(folder).glob("*.whl")
+        shutil.unpack_archive(wheel, pathlib.Path(folder) / "site", "zip")
+        return wheel
+
+    def import_from(self, folder):
+        use = f"import site; site.addsitedir({folder + '/site'!r}); import tersum; print(tersum.__file__, tersum.version())"
+        environment = {k: v for k, v in os.environ.items() if k not in ("TERSUM_C_LIBRARY", "PYTHONPATH")}
+        return subprocess.run([sys.executable, "-c", use], cwd=folder, check=True, capture_output=True, text=True,
+                              env=environment).stdout.split()
+
     def test_an_editable_installation_can_be_imported(self):
         with tempfile.TemporaryDirectory() as folder:
-            source = pathlib.Path(folder) / "source"
-            shutil.copytree(PACKAGE, source, ignore=shutil.ignore_patterns("*.so", "build", "*.egg-info", "__pycache__"))
-            build = f"import setuptools.build_meta as b; b.build_editable({folder!r})"
-            subprocess.run([sys.executable, "-c", build], cwd=source, check=True, stdout=subprocess.DEVNULL)
-            wheel, = pathlib.Path(folder).glob("*.whl")
-            shutil.unpack_archive(wheel, pathlib.Path(folder) / "site", "zip")
-            use = f"import site; site.addsitedir({folder + '/site'!r}); import tersum_torch; print(tersum_torch.__file__)"
-            environment = {k: v for k, v in os.environ.items() if k not in ("TERSUM_C_LIBRARY", "PYTHONPATH")}
-            said = subprocess.run([sys.executable, "-c", use], cwd=folder, check=True, capture_output=True, text=True,
-                                  env=environment).stdout
-            self.assertEqual(pathlib.Path(said.strip()).parent, source.resolve() / "tersum_torch")
+            self.built(folder, "build_editable")
+            source = pathlib.Path(folder).resolve() / "source/examples/pytorch/tersum"
+            self.assertEqual(pathlib.Path(self.import_from(folder)[0]).parent, source)
+
+    def test_the_wheel(self):
+        """Of no version of Python; with licence, readme, version, types and the library."""
+        with tempfile.TemporaryDirectory() as folder:
+            wheel = self.built(folder, "build_wheel")
+            version = self.import_from(folder)[1]
+            self.assertRegex(wheel.name, rf"^tersum-{re.escape(version)}-py3-none-linux_\w+\.whl$")
+            names = {path.name for path in pathlib.Path(folder, "site").rglob("*")}
+            self.assertLessEqual({"LICENSE", "py.typed", "libtersum_c.so", "METADATA"}, names)
+            self.assertEqual(len(list(pathlib.Path(folder, "site").rglob("py.typed"))), 2)
+            text = next(pathlib.Path(folder, "site").rglob("METADATA")).read_text(encoding="utf-8")
+            for line in ("License: Apache-2.0", "Requires-Dist: numpy", f"Version: {version}", "# tersum for PyTorch, and for numpy"):
+                self.assertIn(f"\n{line}\n", text)
 
 
 class Devices(unittest.TestCase):

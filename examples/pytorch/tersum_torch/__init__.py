@@ -3,11 +3,12 @@
 
 """Compressed gradients for PyTorch's data-parallel training: see README.md beside this package."""
 
+from tersum import TersumError, presets, version
+
 from .configuration import Configuration, Rule
 from .ddp import DDPHook, ddp_hook, register
 from .exchange import Exchange
 from .fsdp import fsdp2_reduce_scatter
-from .library import TersumError, presets, version
 from .momentum import MomentumAdamW
 from .two_levels import TwoLevelExchange
 

@@ -3,12 +3,15 @@
 
 """Which parameter is compressed how."""
 
+from __future__ import annotations
+
 import dataclasses
 import fnmatch
 import json
 import os
+from typing import Any, Mapping, Union
 
-from .library import presets
+from tersum import presets
 
 NONE = "none"  # the codec of parameters that are averaged in float32, uncompressed
 
@@ -22,11 +25,11 @@ class Rule:
     """
 
     pattern: str = "*"
-    codec: "str | None" = None
-    weight: "float | None" = None
-    bits: "float | None" = None
-    weighting: "float | None" = None
-    clip: "float | None" = None
+    codec: str | None = None
+    weight: float | None = None
+    bits: float | None = None
+    weighting: float | None = None
+    clip: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Configuration:
     rules: tuple = ()
 
     @staticmethod
-    def of(given):
+    def of(given: Any) -> Configuration:
         """From a Configuration, the name of a preset, a dictionary, or the path of a JSON file of this form:
 
         {"version": 1, "default": "allocated_4", "rules": [{"pattern": "*.bias", "codec": "none"}, ...]}
@@ -60,21 +63,21 @@ class Configuration:
         return Configuration(_rule(default if isinstance(default, dict) else {"codec": default}),
                              tuple(_rule(rule) for rule in given.get("rules", ())))
 
-    def described(self):
+    def described(self) -> Any:
         """What `of` takes, as plain values: the name of a preset, or a dictionary."""
         if not self.rules and self.default == Rule(codec=self.default.codec):
             return self.default.codec
         members = [{k: v for k, v in dataclasses.asdict(rule).items() if v is not None} for rule in (self.default, *self.rules)]
         return {"version": 1, "default": members[0], "rules": members[1:]}
 
-    def check_names(self, names):
+    def check_names(self, names: list[str]) -> None:
         """Raises if a rule matches no parameter of a model."""
         for rule in self.rules:
             if not any(fnmatch.fnmatchcase(name, rule.pattern) for name in names):
                 raise ValueError(f"the rule {rule.pattern!r} matches no parameter; the model has {', '.join(names[:8])}"
                                  f"{', ...' if len(names) > 8 else ''}")
 
-    def rule_for(self, name):
+    def rule_for(self, name: str | None) -> Rule:
         """All members decided for the parameter of this name; None for a parameter without a name."""
         decided = {field.name: getattr(self.default, field.name) for field in dataclasses.fields(Rule)}
         for rule in self.rules:
@@ -84,7 +87,11 @@ class Configuration:
         return Rule(**decided)
 
 
-def _rule(members):
+# What a codec can be given as: a preset, a configuration or the path of one.
+Codecs = Union[str, "os.PathLike[str]", Mapping[str, Any], Configuration]
+
+
+def _rule(members: Any) -> Rule:
     known = {field.name for field in dataclasses.fields(Rule)}
     for member in members:
         if member not in known and not member.startswith("_"):  # those are comments

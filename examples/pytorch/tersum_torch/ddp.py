@@ -10,20 +10,25 @@ unit and their means back; a unit is exchanged when all of its gradients have co
 which DDP hands out buckets, which is the same on all ranks; so backward goes on meanwhile.
 """
 
+from __future__ import annotations
+
 import atexit
 import copy
 import dataclasses
+import datetime
 import inspect
+import math
 import queue
 import threading
 import warnings
+from typing import Any, Callable
 
 import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-from .configuration import NONE, Configuration
-from .exchange import Exchange, _size, check_saved, check_type
+from .configuration import NONE, Codecs, Configuration, Rule
+from .exchange import Exchange, check_saved, check_type
 from .two_levels import TwoLevelExchange
 
 STATE_VERSION = 2
@@ -35,10 +40,12 @@ _TWO_MODELS = "the hook has got gradients of two models, or of parameters that a
 _WRAPPERS = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
 
 
-def register(ddp, codec="two_shot_4", *, seed=0, bucket_mb=25, bypass_below=0, threads=1, timeout=None, ranks_per_host=None):
+def register(ddp: DistributedDataParallel, codec: Codecs = "two_shot_4", *, seed: int = 0, bucket_mb: float = 25,
+             bypass_below: int = 0, threads: int = 1, timeout: datetime.timedelta | None = None,
+             ranks_per_host: int | None = None) -> DDPHook:
     """Makes the hook of a DistributedDataParallel, gives it to it, and returns it.
 
-    The ranks are those of DDP's group, also where that is a part of all; names, which rules match, are those of the module that DDP
+    The ranks are those of DDP's group, also where that is a part of all; names, which rules match, are those of the module that it
     wraps. Every rank of the group calls it at the same point; with a torch before 2.1 all ranks do, if the group is not of all. The
     rest is as of `ddp_hook`.
     """
@@ -51,8 +58,9 @@ def register(ddp, codec="two_shot_4", *, seed=0, bucket_mb=25, bypass_below=0, t
     return hook
 
 
-def ddp_hook(codec="two_shot_4", *, module=None, process_group=None, seed=0, bucket_mb=25, bypass_below=0, threads=1,
-             timeout=None, ranks_per_host=None):
+def ddp_hook(codec: Codecs = "two_shot_4", *, module: torch.nn.Module | None = None, process_group: Any = None, seed: int = 0,
+             bucket_mb: float = 25, bypass_below: int = 0, threads: int = 1, timeout: datetime.timedelta | None = None,
+             ranks_per_host: int | None = None) -> DDPHook:
     """A hook for `DistributedDataParallel.register_comm_hook(None, hook)`. Every rank makes it, at the same point; `register` does both.
 
     codec          A preset, or whatever Configuration.of takes: a configuration by names, or the path of one.
@@ -76,8 +84,8 @@ def ddp_hook(codec="two_shot_4", *, module=None, process_group=None, seed=0, buc
 class DDPHook:
     """What `ddp_hook` makes."""
 
-    def __init__(self, configuration, module, process_group, seed, bucket_mb, bypass_below, threads, timeout,
-                 ranks_per_host=None):
+    def __init__(self, configuration: Configuration, module: torch.nn.Module | None, process_group: Any, seed: int, bucket_mb: float,
+                 bypass_below: int, threads: int, timeout: datetime.timedelta | None, ranks_per_host: int | None = None) -> None:
         if configuration.rules and module is None:
             raise ValueError("module is None, but the configuration has rules: parameters have their names from it")
         if ranks_per_host is not None and process_group is not None:
@@ -95,21 +103,24 @@ class DDPHook:
         self._ranks_per_host = ranks_per_host
         of_ddp = module.process_group if isinstance(module, DistributedDataParallel) else None
         self._like = of_ddp if process_group is None else process_group  # whose ranks exchange
-        self._group = self._levels = None
+        self._group: Any = None
+        self._levels: Any = None
         if dist.is_initialized():
             if process_group is None or process_group is of_ddp or process_group is dist.group.WORLD:
                 self._make_groups()
             else:
                 self._group = process_group
-        self._units, self._places = None, {}
-        self._saved = None
-        self._carried = None  # residuals of another number of ranks, by the names of their parameters
-        self._momenta = None  # the codec and the beta of momenta, where they travel in place of gradients
-        self._error = None
+        self._units: Any = None  # a list after the first step has shown the parameters
+        self._places: dict[int, tuple[_Unit, int]] = {}
+        self._saved: Any = None
+        self._carried: dict[str, torch.Tensor] | None = None  # residuals of another number of ranks, by the names of their parameters
+        self._momenta: tuple[str, float] | None = None  # the codec and the beta of momenta, where they travel in place of gradients
+        self._error: BaseException | None = None
         self._steps = 0
-        self._work, self._thread = None, None
+        self._work: Any = None
+        self._thread: threading.Thread | None = None
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> DDPHook:
         """A hook like this one before its first step, for a copy of the model. Its group is made at the first bucket."""
         other = copy.copy(self)
         other._named = copy.deepcopy(self._named, memo)
@@ -119,7 +130,7 @@ class DDPHook:
         other._error, other._steps, other._work, other._thread = None, 0, None, None
         return other
 
-    def __call__(self, state, bucket):
+    def __call__(self, state, bucket):  # type: ignore[no-untyped-def]  # DDP looks at annotations
         future = _future(bucket.buffer().device)
         # What DDP waits for is a future that raises: of one with an exception in it, it would take that for the tensor.
         result = future.then(_value_of)
@@ -136,7 +147,7 @@ class DDPHook:
         self._work.put(job)
         return result
 
-    def _begin(self):
+    def _begin(self) -> None:
         if self._group is None:
             self._make_groups()
         self._work = queue.Queue()
@@ -144,7 +155,7 @@ class DDPHook:
         self._thread.start()
         atexit.register(self.close)  # no thread is in a collective while the interpreter ends
 
-    def _make_groups(self):
+    def _make_groups(self) -> None:
         """Groups of the hook's own."""
         if self._ranks_per_host is not None:
             if self._like is not None and dist.get_world_size(self._like) != dist.get_world_size():
@@ -155,17 +166,17 @@ class DDPHook:
     # What a training loop asks.
 
     @property
-    def bits_per_coordinate(self):
+    def bits_per_coordinate(self) -> float:
         """What a rank gives to its collectives, over all parameters; known after the first step."""
         units = self._units or []
         total = sum(unit.exchange.coordinates for unit in units)
         return sum(u.exchange.bits_per_coordinate * u.exchange.coordinates for u in units) / total if total else 0.0
 
-    def was_non_finite(self):
+    def was_non_finite(self) -> bool:
         """Whether any rank's gradient held NaN or Inf in the last step: the same answer on every rank."""
         return any([unit.exchange.was_non_finite() for unit in self._units or []])
 
-    def rescale_residuals(self, factor):
+    def rescale_residuals(self, factor: float) -> None:
         """Multiplies what feedback keeps, and momenta: call it with new scale / old scale when a loss scaler has changed its
         scale."""
         for unit in self._units or []:
@@ -174,7 +185,7 @@ class DDPHook:
             if unit.momentum is not None:
                 unit.momentum.mul_(factor)
 
-    def send_momenta(self, codec, momentum_of, beta):
+    def send_momenta(self, codec: str, momentum_of: Callable[[torch.Tensor], torch.Tensor], beta: float) -> None:
         """From the next step on the ranks average beta m + (1 - beta) gradient in place of the gradient, which has m, the last
         such mean, then. Every rank calls it between the same two steps; MomentumAdamW does.
 
@@ -187,7 +198,7 @@ class DDPHook:
             unit.momentum = torch.cat([momentum_of(p).detach().flatten().to(torch.float32) for p in unit.parameters])
         self._send_momenta(codec, beta)
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """This rank's states, to be saved between two steps. Residuals differ, so every rank saves its own. Before the first step
         it is what was loaded, or says that there was no step."""
         if self._saved is not None:
@@ -202,12 +213,12 @@ class DDPHook:
         return {"version": STATE_VERSION, "codec": self._configuration.described(), "world": world, "rank": rank,
                 "steps": self._steps, "units": units, "momenta": momenta}
 
-    def _place(self):
+    def _place(self) -> tuple[int, int]:
         if not dist.is_initialized():
             raise RuntimeError("the hook knows no ranks yet: call torch.distributed.init_process_group first")
         return dist.get_world_size(self._group), dist.get_rank(self._group)
 
-    def load_state_dict(self, saved):
+    def load_state_dict(self, saved: Any) -> None:
         """Goes on where `state_dict` was called, with the same bits. Before the first step, or between two.
 
         Raises ValueError if the state is of another codec, rank or number of ranks, and TersumError if a bit of it has changed
@@ -229,7 +240,7 @@ class DDPHook:
         else:
             self._restore(saved)
 
-    def carry_residuals(self, saved):
+    def carry_residuals(self, saved: Any) -> None:
         """Before the first step: begins with the residuals of a training on another number of ranks. What else a state holds
         begins anew; what the owners of parts keep in codecs of two shots is lost.
 
@@ -247,31 +258,31 @@ class DDPHook:
                 check_saved(unit["state"])
         if sorted(state["rank"] for state in saved) != list(range(saved[0]["world"] if saved else 1)):
             raise ValueError(f"the states are of ranks {sorted(state['rank'] for state in saved)}; all of one training are needed")
-        carried = {}
+        carried: dict[str, torch.Tensor] = {}
         for state in saved:
             for unit in state["units"] if state["momenta"] is None else []:
                 begin = unit["residual"]
                 for name, shape in unit["tensors"] if begin else []:
-                    end = begin + 4 * _size(shape)
+                    end = begin + 4 * math.prod(shape)
                     kept = unit["state"][begin:end].clone().view(torch.float32) / len(saved)
                     carried[name] = carried[name] + kept if name in carried else kept
                     begin = end
         self._carried = carried
 
-    def _take_residuals(self, carried):
+    def _take_residuals(self, carried: dict[str, torch.Tensor]) -> None:
         for unit in self._units:
             if unit.exchange.residual is not None:
                 for (name, shape), begin in zip(unit.described, unit.begins):
-                    if name in carried and carried[name].numel() == _size(shape):
-                        unit.exchange.residual[begin:begin + _size(shape)] = carried[name].to(unit.device)
+                    if name in carried and carried[name].numel() == math.prod(shape):
+                        unit.exchange.residual[begin:begin + math.prod(shape)] = carried[name].to(unit.device)
 
-    def _check_codec(self, saved):
+    def _check_codec(self, saved: Any) -> None:
         if saved.get("version") != STATE_VERSION:
             raise ValueError(f"the state has version {saved.get('version')!r}; this package reads {STATE_VERSION}")
         if saved["codec"] != self._configuration.described():
             raise ValueError(f"the state is of the codec {saved['codec']}, and this hook has {self._configuration.described()}")
 
-    def close(self):
+    def close(self) -> None:
         """Ends the thread of the hook. DDP must not use it afterwards."""
         if self._thread is None:
             return
@@ -281,7 +292,7 @@ class DDPHook:
 
     # The thread.
 
-    def _serve(self):
+    def _serve(self) -> None:
         waiting, streams = [], {}
         while True:
             job = self._work.get()
@@ -306,7 +317,7 @@ class DDPHook:
                     other.future.set_result(_copy_of(error))
                 waiting.clear()
 
-    def _take(self, job, waiting):
+    def _take(self, job: _Job, waiting: list[_Job]) -> None:
         """Puts the gradients of a bucket in their units, exchanges those that are complete, returns what is done."""
         if self._units is None:
             if sum(other.index == job.index for other in waiting) > 1:
@@ -333,8 +344,9 @@ class DDPHook:
             done = waiting.pop(0)
             done.future.set_result(done.buffer)
 
-    def _form_units(self, gradients):
-        open_units, units = {}, []
+    def _form_units(self, gradients: Any) -> None:
+        open_units: dict[Any, _Unit] = {}
+        units: list[_Unit] = []
         for number, (parameter, gradient) in enumerate(gradients):
             if self._configuration.rules and id(parameter) not in self._names:
                 raise RuntimeError("module has other parameters than DDP: give ddp_hook the module that DDP wraps")
@@ -365,7 +377,7 @@ class DDPHook:
             self._take_residuals(self._carried)
             self._carried = None
 
-    def _send_momenta(self, codec, beta):
+    def _send_momenta(self, codec: str, beta: float) -> None:
         self._momenta = (codec, beta)
         for number, unit in enumerate(self._units):
             unit.beta = beta
@@ -374,21 +386,22 @@ class DDPHook:
                 unit.exchange = self._exchange_of(unit, self._seed * 1000003 + len(self._units) + number)
                 unit.exchange.agree()
 
-    def _exchange_of(self, unit, seed):
-        def make(preset, **parameters):
+    def _exchange_of(self, unit: _Unit, seed: int) -> Any:
+        def make(preset: str, **parameters: Any) -> Any:
             kind, groups = (Exchange, (self._group,)) if self._levels is None else (TwoLevelExchange, self._levels)
             return kind(preset, unit.tensors, unit.dtype, unit.device, *groups, seed=seed % (1 << 64),
                         bypass_below=self._bypass_below, threads=self._threads, **parameters)
         rule = unit.rule
         if rule.codec == NONE:
             return make("fp32")
+        assert rule.codec is not None
         exchange = make(rule.codec, bits=rule.bits, weighting=rule.weighting, clip=rule.clip)
         if exchange.travels:
             return exchange
         warnings.warn(f"{unit.size} values are too few for the budget of {rule.codec}: they travel as fp16")
         return make("fp16")
 
-    def _restore(self, saved):
+    def _restore(self, saved: Any) -> None:
         if not saved["units"]:  # of no step: states are as they begin
             return
         momenta = saved.get("momenta")
@@ -416,38 +429,43 @@ class DDPHook:
 class _Job:
     """One bucket of DDP on its way."""
 
-    def __init__(self, future, index, buffer, parameters, gradients, last):
+    def __init__(self, future: Any, index: int, buffer: Any, parameters: Any, gradients: Any, last: bool) -> None:
         self.future, self.index, self.buffer, self.last = future, index, buffer, last
         self.parameters, self.gradients = parameters, gradients
-        self.left = None  # gradients that have no mean yet; None: not looked at
-        self.ready = None  # the event after which a GPU has written the gradients
+        self.left: int | None = None  # gradients that have no mean yet; None: not looked at
+        self.ready: Any = None  # the event after which a GPU has written the gradients
 
 
 class _Unit:
     """Parameters that are exchanged together."""
 
-    def __init__(self, rule, dtype, device):
+    def __init__(self, rule: Rule, dtype: torch.dtype, device: Any) -> None:
         self.rule, self.dtype, self.device = rule, dtype, device
-        self.parameters, self.begins, self.tensors, self.described = [], [], [], []
+        self.parameters: list[torch.nn.Parameter] = []
+        self.begins: list[int] = []
+        self.tensors: list[Any] = []
+        self.described: list[tuple[str, tuple[int, ...]]] = []
         self.size = 0
-        self.exchange, self.values = None, None
-        self.momentum, self.beta = None, 0.0  # the last mean, where momenta travel
-        self._filled = []
+        self.exchange: Any = None
+        self.values: Any = None
+        self.momentum: Any = None
+        self.beta = 0.0  # the last mean, where momenta travel
+        self._filled: list[Any] = []
 
-    def append(self, parameter, name, shape, compressed, weight):
+    def append(self, parameter: Any, name: str, shape: Any, compressed: bool, weight: float | None) -> None:
         self.parameters.append(parameter)
         self.begins.append(self.size)
         self.tensors.append((shape, compressed, weight))
         self.described.append((name, shape))
-        self.size += _size(shape)
+        self.size += math.prod(shape)
 
-    def put(self, begin, gradient, job):
+    def put(self, begin: int, gradient: Any, job: _Job) -> bool:
         """Copies a gradient; whether it was the last one."""
         self.values[begin:begin + gradient.numel()].view(gradient.shape).copy_(gradient)
         self._filled.append((begin, gradient, job))
         return len(self._filled) == len(self.parameters)
 
-    def average(self):
+    def average(self) -> None:
         """Replaces the gradients by what the ranks average."""
         if self.momentum is None:
             self.exchange(self.values)
@@ -457,14 +475,14 @@ class _Unit:
         # What is not finite makes the optimizer skip the step, and must not stay.
         self.momentum = torch.where(self.values.isfinite(), self.values.to(torch.float32), self.momentum)
 
-    def give_back(self):
+    def give_back(self) -> None:
         for begin, gradient, job in self._filled:
             gradient.copy_(self.values[begin:begin + gradient.numel()].view(gradient.shape))
             job.left -= 1
         self._filled = []
 
 
-def _check_gradients(module):
+def _check_gradients(module: torch.nn.Module) -> None:
     """Raises if the gradients of a module are known to be such as cannot be exchanged."""
     ignored = getattr(module, "parameters_to_ignore", ())
     for name, parameter in module.named_parameters():
@@ -475,7 +493,7 @@ def _check_gradients(module):
             raise TypeError(f"{name or type(part).__name__}: {_SPARSE}")
 
 
-def _named_parameters(module):
+def _named_parameters(module: Any) -> list[tuple[str, torch.nn.Parameter]]:
     """Parameters with the names that they have in the model, whatever it is wrapped in."""
     while True:
         inner = getattr(module, "_orig_mod", None)  # of torch.compile
@@ -491,7 +509,7 @@ def _named_parameters(module):
     return named
 
 
-def _new_group(like, options):
+def _new_group(like: Any, options: Any) -> Any:
     """A group of the ranks of another one, None: of all."""
     world = dist.get_world_size()
     if like is None or dist.get_world_size(like) == world:
@@ -500,7 +518,8 @@ def _new_group(like, options):
     if "use_local_synchronization" in inspect.signature(dist.new_group).parameters:
         return dist.new_group(ranks, use_local_synchronization=True, **options)
     # Every rank makes all groups, in one order.
-    of_all, mine = [None] * world, None
+    of_all: list[Any] = [None] * world
+    mine = None
     dist.all_gather_object(of_all, ranks)
     for each in sorted(set(map(tuple, of_all))):
         group = dist.new_group(list(each), **options)
@@ -508,7 +527,7 @@ def _new_group(like, options):
     return mine
 
 
-def _groups_of_hosts(ranks_per_host, options):
+def _groups_of_hosts(ranks_per_host: int, options: Any) -> tuple[Any, Any]:
     """The group of the ranks of this host, and that of the ranks of the same number on all hosts."""
     world, rank = dist.get_world_size(), dist.get_rank()
     if ranks_per_host < 1 or world % ranks_per_host != 0:
@@ -523,17 +542,17 @@ def _groups_of_hosts(ranks_per_host, options):
     return within, between
 
 
-def _future(device):
+def _future(device: Any) -> Any:
     return torch.futures.Future(devices=[device]) if device.type == "cuda" else torch.futures.Future()
 
 
-def _value_of(future):
+def _value_of(future: Any) -> Any:
     value = future.value()
     if isinstance(value, BaseException):
         raise value
     return value
 
 
-def _copy_of(error):
+def _copy_of(error: BaseException) -> RuntimeError:
     """One exception object for each future: they would share a traceback otherwise."""
     return RuntimeError(f"the exchange of gradients failed: {error}")

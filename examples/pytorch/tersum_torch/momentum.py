@@ -3,6 +3,10 @@
 
 """AdamW whose ranks send momenta in place of gradients, which takes 1 or 2 bits where gradients take 4."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import torch
 
 LEAST_ROOT = 0.1
@@ -30,7 +34,7 @@ class MomentumAdamW(torch.optim.AdamW):
     A checkpoint holds `state_dict()` of the optimizer and that of the hook.
     """
 
-    def __init__(self, parameters, hook, codec, freeze_after, **options):
+    def __init__(self, parameters: Any, hook: Any, codec: Any, freeze_after: int, **options: Any) -> None:
         super().__init__(parameters, **options)
         if freeze_after < 1:
             raise ValueError("freeze_after must be at least 1: before the first step there is no second moment")
@@ -43,11 +47,11 @@ class MomentumAdamW(torch.optim.AdamW):
             group["steps"] = 0
 
     @property
-    def frozen(self):
+    def frozen(self) -> bool:
         """Whether second moments stay and momenta travel."""
         return self.param_groups[0]["steps"] >= self._freeze_after
 
-    def step(self, closure=None):
+    def step(self, closure: Any = None) -> Any:
         if self.frozen:
             loss = self._frozen_step(closure)
         else:
@@ -59,7 +63,7 @@ class MomentumAdamW(torch.optim.AdamW):
         return loss
 
     @torch.no_grad()
-    def _freeze(self):
+    def _freeze(self) -> None:
         for group in self.param_groups:
             for p in group["params"]:
                 state = self.state[p]
@@ -73,12 +77,12 @@ class MomentumAdamW(torch.optim.AdamW):
             for name in ("exp_avg", "exp_avg_sq"):
                 state.pop(name, None)
 
-    def _momentum_of(self, parameter):
+    def _momentum_of(self, parameter: Any) -> torch.Tensor:
         state = self.state[parameter]
         return state["exp_avg"] if state else torch.zeros_like(parameter)
 
     @torch.no_grad()
-    def _frozen_step(self, closure):
+    def _frozen_step(self, closure: Any) -> Any:
         loss = None
         if closure is not None:
             with torch.enable_grad():

@@ -3,11 +3,17 @@
 
 """One gradient that ranks on several hosts average: floats within a host, a codec between hosts."""
 
+from __future__ import annotations
+
+import math
+from typing import Any
+
 import torch
 import torch.distributed as dist
 
-from .exchange import Exchange, _size
-from .library import lib
+from .exchange import Exchange
+from tersum.codec import Tensors
+from tersum.library import lib
 
 _HEADER = 64  # bytes of a state's first section
 
@@ -21,10 +27,11 @@ class TwoLevelExchange:
     `within` is the group of the ranks of this host, `between` that of the ranks of the same number on all hosts.
     """
 
-    def __init__(self, preset, tensors, dtype, device, within, between, *, seed=0, bypass_below=0, bits=None, weighting=None,
-                 clip=None, threads=1):
+    def __init__(self, preset: str, tensors: Tensors, dtype: torch.dtype, device: Any, within: Any, between: Any, *, seed: int = 0,
+                 bypass_below: int = 0, bits: float | None = None, weighting: float | None = None, clip: float | None = None,
+                 threads: int = 1) -> None:
         self._within, self._ranks = within, dist.get_world_size(within)
-        self.coordinates = sum(_size(shape) for shape, _, _ in tensors)
+        self.coordinates = sum(math.prod(shape) for shape, _, _ in tensors)
         n, rank = self.coordinates, dist.get_rank(within)
         self._cuts = [n // self._ranks * r + n % self._ranks * r // self._ranks for r in range(self._ranks + 1)]
         self._shard = slice(self._cuts[rank], self._cuts[rank + 1])
@@ -32,21 +39,21 @@ class TwoLevelExchange:
                                  weighting=weighting, clip=clip, threads=threads,
                                  part=(self._shard.start, self._shard.stop))
         self.preset = preset
-        self._headers = []
+        self._headers: list[torch.Tensor] = []
 
     @property
-    def bits_per_coordinate(self):
+    def bits_per_coordinate(self) -> float:
         """What this rank gives to the exchange between hosts, over all values."""
         return self._between.bits_per_coordinate * self._between.coordinates / max(self.coordinates, 1)
 
     @property
-    def travels(self):
+    def travels(self) -> bool:
         return self._between.travels
 
-    def agree(self):
+    def agree(self) -> None:
         self._between.agree()
 
-    def __call__(self, values):
+    def __call__(self, values: torch.Tensor) -> None:
         summed = values.float()
         dist.all_reduce(summed, group=self._within)
         values.copy_(summed.div_(self._ranks))
@@ -66,29 +73,29 @@ class TwoLevelExchange:
             self._headers.append(part[:_HEADER])
             values[begin:end].view(torch.uint8).copy_(part[_HEADER:])
 
-    def save(self):
+    def save(self) -> torch.Tensor:
         """The state of the exchange between hosts."""
         return self._between.save()
 
-    def load(self, saved):
+    def load(self, saved: Any) -> None:
         self._between.load(saved)
 
-    def check_saved(self, saved):
+    def check_saved(self, saved: Any) -> None:
         self._between.check_saved(saved)
 
-    def check(self):
+    def check(self) -> None:
         self._between.check()
 
-    def was_non_finite(self):
+    def was_non_finite(self) -> bool:
         """Whether a gradient of any rank held NaN or Inf in the last exchange: the same answer on every rank."""
         headers = [header.cpu().contiguous() for header in self._headers]
         return any([bool(lib.tersum_was_non_finite(self._between.handle, header.data_ptr())) for header in headers])
 
     @property
-    def saved_residual(self):
+    def saved_residual(self) -> int:
         return 0
 
     @property
-    def residual(self):
+    def residual(self) -> torch.Tensor | None:
         """What feedback keeps of the host's mean of this rank's shard, or None: a view, in their unit."""
         return self._between.residual

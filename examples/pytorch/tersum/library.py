@@ -7,6 +7,7 @@ import ctypes
 import os
 import pathlib
 from ctypes import c_char_p, c_double, c_float, c_int, c_size_t, c_uint64, c_void_p
+from typing import Any, Dict
 
 INTERFACE = 1  # TERSUM_C_VERSION
 
@@ -76,13 +77,13 @@ _checked = {
 }
 
 
-def _raise_on_error(result, function, arguments):
+def _raise_on_error(result: int, function: Any, arguments: Any) -> int:
     if result != 0:
         raise TersumError(f"{function.__name__}: {lib.tersum_last_error().decode()}")
     return result
 
 
-def _load():
+def _load() -> Any:
     path = os.environ.get("TERSUM_C_LIBRARY") or pathlib.Path(__file__).with_name("libtersum_c.so")
     loaded = ctypes.CDLL(str(path))
     loaded.tersum_c_version.restype = c_int
@@ -100,12 +101,12 @@ def _load():
 lib = _load()
 
 
-def version():
+def version() -> str:
     """Of the library, such as "0.1.0"."""
-    return lib.tersum_version().decode()
+    return str(lib.tersum_version().decode())
 
 
-def presets():
-    """Names and summaries of all presets, in the library's order."""
+def presets() -> Dict[str, str]:
+    """All presets, in the library's order, and in one line what each is for."""
     return {lib.tersum_preset_name(i).decode(): lib.tersum_preset_summary(i).decode()
             for i in range(lib.tersum_preset_count())}
