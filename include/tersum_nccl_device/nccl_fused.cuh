@@ -40,7 +40,7 @@ template <class Codec>
 //! and residuals have the bits of `nccl_symmetric` and of `schedule::direct`.
 //!
 //! It takes codecs whose codes are summed, under `fixed_chunks`, with feedback or without, and `two_shot` under
-//! `fixed_chunks` without feedback and in no metric that the library keeps; others are an error of the compiler. Gradients are float, half or bfloat16.
+//! `fixed_chunks` without feedback, none in a metric that the library keeps; others are an error of the compiler. Gradients are float, half or bfloat16.
 //!
 //!     tersum::nccl_fused const fused{communicator, exec, memory};   // memory: fused_memory_bytes(plan) bytes of ncclMemAlloc
 //!     status = all_reduce_mean(exec, plan, gradient, state, fused.workspace(), std::cref(fused));

@@ -111,6 +111,8 @@ TEST_CASE("[tuning] a small exchange has four launches")
   CHECK(launches_of(presets::rotated_sat4, vector) == 4);
   CHECK(launches_of<other_tuning>(presets::rotated_sat4, vector) == 5);
   CHECK(launches_of(presets::rotated_sat4_ef, vector) == 5);  // residuals wait for all steps
+  CHECK(launches_of(presets::two_shot_4, vector) == 5);       // full parts leave nothing to clear
+  CHECK(launches_of(presets::two_shot_4, {.coordinates = 9216}) == 7);
 }
 
 // The executor above has no `run_together`.

@@ -23,6 +23,9 @@ struct nccl_rank {
   int ranks               = 1;
   bool brief              = false;   //!< One shape of each preset.
   std::uint64_t longest   = 300007;  //!< Coordinates of the longest one on the device.
+  unsigned (*loads)()     = [] {
+    return 0U;
+  };  //!< How many launches of this thread have loaded a kernel.
 };
 
 //! @name Checks

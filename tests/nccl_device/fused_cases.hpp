@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <interop/twin.hpp>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -39,13 +40,16 @@ void for_each_fused_case(Visit const& visit)
   visit("1 bit up and 3 down", presets::two_way_shot<1, 3>{}, float{});
 }
 
-//! A rank's gradient, rounded to the elements of a case.
+//! A rank's gradient, rounded to the elements of a case. The last rank's has an infinity in the second step.
 template <class Element>
 [[nodiscard]] std::vector<Element> gradient_in(std::size_t size, int world, int rank, int step)
 {
   std::vector<Element> out;
   for (float const value : make_gradient(size, world, rank, step)) {
     out.push_back(from_float<Element>(value));
+  }
+  if (step == 1 && rank == world - 1) {
+    out[size / 2] = from_float<Element>(std::numeric_limits<float>::infinity());
   }
   return out;
 }

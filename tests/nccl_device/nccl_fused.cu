@@ -81,7 +81,15 @@ inline constexpr bool fuses = detail::fuses_sums<std::remove_cvref_t<decltype(Pr
                               detail::fuses_parts<std::remove_cvref_t<decltype(Preset)>>;
 static_assert(fuses<presets::rotated_sat2> && fuses<presets::rotated_sat4_ef>);
 static_assert(!fuses<presets::two_shot_4_ef> && !fuses<presets::allocated_4>);
-static_assert(!fuses<presets::metric_2> && !fuses<presets::metric_3>);
+constexpr codec<fixed_chunks<1024>,
+                partial_hadamard<1024>,
+                decltype(presets::rotated_sat4.coder),
+                in_wire,
+                no_feedback,
+                kept_diagonal>
+  sums_in_kept_metric{};
+static_assert(!fuses<presets::metric_2> && !fuses<presets::metric_3> &&
+              !fuses<sums_in_kept_metric>);
 static_assert(!fuses<presets::allocated_sat_4> && !fuses<presets::topkc_b2>);
 static_assert(!fuses<presets::fp16> && !fuses<presets::gathered_2>);
 
@@ -161,7 +169,7 @@ class fused_rank {
   bool ok_           = false;
 };
 
-//! The steps of a case, the second half of them from a graph.
+//! The steps of a case, the second half of them from a graph, after a call that loads all kernels and does nothing else.
 template <class Codec, class Element>
 bool exchanges_well(nccl_rank const& on,
                     nccl_fused const& fused,
@@ -177,6 +185,11 @@ bool exchanges_well(nccl_rank const& on,
     ok = ok && rank.put(step) && exchange() && rank.holds(wanted[static_cast<std::size_t>(step)]);
   };
   auto const direct = [&] { return rank.exchange(fused.workspace(), fused).ok(); };
+  {
+    loading_kernels const scope;
+    ok = ok && direct();
+  }
+  unsigned const loaded = on.loads();
   for (int step = 0; step < fused_steps / 2; ++step) { step_does(step, direct); }
   cudaGraph_t graph        = nullptr;
   cudaGraphExec_t replayed = nullptr;
@@ -190,7 +203,7 @@ bool exchanges_well(nccl_rank const& on,
   }
   if (replayed != nullptr) { cudaGraphExecDestroy(replayed); }
   if (graph != nullptr) { cudaGraphDestroy(graph); }
-  return ok;
+  return ok && on.loads() == loaded;
 }
 
 //! Calls body(memory) with symmetric memory.
@@ -303,13 +316,14 @@ int check_nccl_fused_refusals(nccl_rank const& on, int blocks)
     std::byte* elsewhere = nullptr;
     bool const usable    = fused.check().ok();
     int wrong            = 0;
-    auto const is      = [&](status const& s, error_code code) { wrong += s.code == code ? 0 : 1; };
-    auto* const kernel = detail::fused_kernel<detail::fused_flags, presets::two_shot<4>, float>;
+    auto const is = [&](status const& s, error_code code) { wrong += s.code == code ? 0 : 1; };
     if (usable) {
       is(fewer.check(), error_code::invalid_argument);
       is(smaller.check(), error_code::invalid_argument);
-      is(detail::check_resident(kernel, 1U << 20, 128, 0), error_code::unsupported);
-      is(detail::check_resident(kernel, 1, 128, 0), error_code::ok);
+      is(detail::check_resident<detail::fused_flags, presets::two_shot<4>, float>(1U << 20),
+         error_code::unsupported);
+      is(detail::check_resident<detail::fused_flags, presets::two_shot<4>, float>(1),
+         error_code::ok);
       is(cudaMalloc(&elsewhere, room) == cudaSuccess && rank.put(0)
            ? rank.exchange(std::span{elsewhere, room}, fused)
            : status{error_code::execution_failed, "no memory"},

@@ -21,9 +21,11 @@
 
 #include <cuda_runtime_api.h>
 
+#include <atomic>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <type_traits>
 
@@ -36,6 +38,30 @@ concept stream_holder = requires(T const& of)
   {
     of.get()
     } -> std::convertible_to<cudaStream_t>;
+};
+
+//! @brief While one lives, calls of its host thread on executors of CUDA enqueue nothing: what they would launch is loaded.
+//!
+//! Drivers load a kernel when it is launched first, and may wait until the device is idle: for ever, if a kernel on it waits for a rank that the same
+//! thread has still to launch. A thread with several ranks makes the call of each once before, under this, or has all kernels loaded at
+//! the start (CUDA_MODULE_LOADING=EAGER in the environment):
+//!
+//!     { tersum::loading_kernels const scope; status = all_reduce_mean(exec, plan, gradient, state, workspace, std::cref(fused)); }
+class loading_kernels {
+ public:
+  loading_kernels() noexcept { ++count(); }
+  loading_kernels(loading_kernels const&)            = delete;
+  loading_kernels& operator=(loading_kernels const&) = delete;
+  ~loading_kernels() { --count(); }
+
+  [[nodiscard]] static bool lives() noexcept { return count() > 0; }
+
+ private:
+  static int& count() noexcept
+  {
+    static thread_local int of_thread = 0;
+    return of_thread;
+  }
 };
 
 inline namespace TERSUM_ARCHITECTURES {

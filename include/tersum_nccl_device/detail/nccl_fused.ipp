@@ -17,26 +17,19 @@ inline constexpr std::size_t fused_line = 128;  //!< Flags begin at a multiple o
   return round_up(words * sizeof(std::uint32_t), fused_line);
 }
 
-//! @brief Whether a device holds so many blocks of a kernel together.
-template <class... Parameters>
-[[nodiscard]] status check_resident(void (*kernel)(Parameters...),
-                                    std::uint32_t blocks,
-                                    int threads,
-                                    int shared) noexcept
+//! @brief Whether the current device holds so many blocks of a kernel together.
+template <class Flags, class Codec, class Element>
+[[nodiscard]] status check_resident(std::uint32_t blocks)
 {
-  int device = 0, multiprocessors = 0, together = 0;
-  if (status const s = cuda_status(cudaGetDevice(&device)); !s.ok()) { return s; }
-  if (status const s = cuda_status(
-        cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  constexpr chunk_grid grid = fused_grid<Codec>;
+  auto* const kernel        = fused_kernel<Flags, Codec, Element>;
+  std::uint64_t together    = 0;
+  if (status const s = count_resident<Flags, Codec, Element>(
+        reinterpret_cast<void const*>(kernel), grid.threads, grid.shared, together);
       !s.ok()) {
     return s;
   }
-  if (status const s = cuda_status(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-        &together, kernel, threads, static_cast<std::size_t>(shared)));
-      !s.ok()) {
-    return s;
-  }
-  if (static_cast<std::int64_t>(together) * multiprocessors < blocks) {
+  if (together < blocks) {
     return {
       error_code::unsupported,
       "blocks wait for one another and this device does not hold all of them: give nccl_fused fewer"};
@@ -100,7 +93,7 @@ status nccl_fused::exchange(plan<Codec> const& plan,
 {
   static_assert(detail::fuses_sums<Codec> || detail::fuses_parts<Codec>,
                 "tersum: nccl_fused takes in_wire and two_shot under fixed_chunks, two_shot "
-                "without feedback and without scales that the library keeps: use nccl_symmetric");
+                "without feedback, none with scales that the library keeps: use nccl_symmetric");
   if (plan.ranks().size != rounds_.device_.nRanks) {
     return {error_code::invalid_argument,
             "plan is of another number of ranks than the communicator"};
@@ -140,21 +133,19 @@ status nccl_fused::exchange(plan<Codec> const& plan,
       return s;
     }
   }
-  if (status const s = detail::check_resident(kernel, blocks, grid.threads, grid.shared); !s.ok()) {
-    return s;
-  }
+  if (status const s = detail::check_resident<Flags, Codec, Element>(blocks); !s.ok()) { return s; }
   auto with_clip = args;
   if constexpr (detail::looks_up_clip<Codec>) {
     with_clip.codec.coder.range.clip = detail::clip_of(args.codec, args.world);
   }
-  return detail::launch_kernel(kernel,
-                               blocks,
-                               grid.threads,
-                               grid.shared,
-                               rounds_.exec_.stream,
-                               with_clip,
-                               rounds_.window_,
-                               shape);
+  return detail::launch_kernel<detail::launch_kind::together>(kernel,
+                                                              blocks,
+                                                              grid.threads,
+                                                              grid.shared,
+                                                              rounds_.exec_.stream,
+                                                              with_clip,
+                                                              rounds_.window_,
+                                                              shape);
 }
 
 }  // namespace tersum::inline v0

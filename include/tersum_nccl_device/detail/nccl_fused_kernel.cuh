@@ -43,17 +43,17 @@ namespace tersum::inline v0 {
 
 namespace detail {
 
-//! @brief Codecs whose codes are summed, each chunk in its own place of the payload, and whose steps the ranks have agreed on.
+//! @brief Codecs whose codes are summed, each chunk in its own place of the payload, and whose steps the ranks have agreed on. Scales that
+//! follow the mean stop where any chunk is not finite, which is not known while others are decoded.
 template <class Codec>
 inline constexpr bool fuses_sums = false;
 
 template <class Codec>
-requires(sends<Codec, payload::codes> && !selects<Codec> &&
+requires(sends<Codec, payload::codes> && !selects<Codec> && !keeps_metric<Codec> &&
          !Codec::rotates_all) inline constexpr bool fuses_sums<Codec> =
   std::is_same_v<stages_after_sum<typename Codec::reducer_type>, stage_list<>>;
 
-//! @brief Two-shot codecs of which every chunk travels. What feedback keeps, and scales that follow the mean, depend on all of its chunks:
-//! whether one of them is not finite is not known while others are decoded.
+//! @brief Two-shot codecs of which every chunk travels. What feedback keeps depends on all chunks of the mean, too.
 template <class Codec>
 inline constexpr bool fuses_parts = scattering<Codec> && !selects<Codec> && !feeds_back<Codec> &&
                                     !owner_feeds_back<Codec> && !keeps_metric<Codec>;

@@ -11,6 +11,7 @@
 #include <interop/nccl_conformance.hpp>
 #include <interop/simulated/on_all_ranks.hpp>
 #include <support/simulator/interleaved.hpp>
+#include <support/simulator/runtime_state.hpp>
 
 namespace tersum::tests {
 
@@ -23,6 +24,7 @@ inline int on_interleaved_ranks(int ranks,
   device.patience = std::chrono::seconds(300);
   return on_all_ranks(ranks, true, [&](nccl_rank& on) {
     simulator::interleaved_ranks::member const here{device, on.rank};
+    on.loads = simulator::launches_that_load;
     return body(on);
   });
 }

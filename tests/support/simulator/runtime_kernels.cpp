@@ -16,6 +16,7 @@
 
 #include <cstring>
 #include <map>
+#include <set>
 
 namespace tersum::simulator {
 
@@ -32,6 +33,7 @@ constexpr std::uint32_t most_block_threads = 1024;
 struct registry {
   std::mutex guard;
   std::map<void const*, registered_kernel> kernels;  // by the function on the host
+  std::set<registered_kernel const*> loaded;
 
   static registry& get()
   {
@@ -50,6 +52,16 @@ struct registry {
     return nullptr;
   }
 };
+
+thread_local unsigned loads = 0;
+
+// Whether the kernel was loaded before.
+bool load(registered_kernel const* kernel)
+{
+  auto& known = registry::get();
+  std::lock_guard const lock{known.guard};
+  return !known.loaded.insert(kernel).second;
+}
 
 struct call_configuration {
   dim3 grid, block;
@@ -103,6 +115,7 @@ cudaError_t launch(registered_kernel* registered,
                    cudaStream_t stream)
 {
   if (registered == nullptr) { return cudaErrorInvalidDeviceFunction; }
+  loads += load(registered) ? 0 : 1;
   try {
     program const& kernel = registered->in->kernel(registered->name);
     if (auto const error = check_shape(kernel, *registered, shape); error != cudaSuccess) {
@@ -140,6 +153,8 @@ launch_shape shape_of(dim3 grid, dim3 block, std::size_t shared)
 }
 
 }  // namespace
+
+unsigned launches_that_load() { return loads; }
 
 }  // namespace tersum::simulator
 
@@ -298,6 +313,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, void const* fu
 {
   auto* const registered = registry::get().find(function);
   if (registered == nullptr) { return result(cudaErrorInvalidDeviceFunction); }
+  load(registered);
   try {
     program const& kernel                 = registered->in->kernel(registered->name);
     *attributes                           = {};

@@ -49,6 +49,9 @@ struct runtime_state {
 //! Of the device: one, or as many as TERSUM_SIMULATED_MULTIPROCESSORS says in the environment.
 [[nodiscard]] int multiprocessors();
 
+//! Launches of this thread whose kernels had not been loaded before: a device may be idle until it has loaded one.
+[[nodiscard]] unsigned launches_that_load();
+
 //! Remembers an error for `cudaGetLastError`, and returns it; or the one that all calls return by now.
 cudaError_t result(cudaError_t error);
 

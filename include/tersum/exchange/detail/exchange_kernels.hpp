@@ -137,9 +137,11 @@ struct encode_kernel : first_chunk,
   TERSUM_RUNS(encode_chunks<Edge>(ctx, args, first))
 };
 
-//! What counts and decodes by butterflies would otherwise take more registers.
+//! What counts and decodes by butterflies would otherwise take more registers. Tiles take no shared memory.
 template <bool Edge>
 struct decode_kernel : first_chunk, kernel_of_chunks {
+  template <class Codec>
+  static constexpr int shared = !Edge && decodes_on_tiles<Codec> ? 0 : grid_of<Codec>.shared;
   template <class Codec, tuning Tuning = tuning{}>
   static constexpr int blocks =
     !Edge && saturates<Codec> && may_be_bounded<Codec> && !decodes_on_tiles<Codec>

@@ -262,11 +262,23 @@ class launch_list {
 
   void select() { select(select_blocks(plan_.chunks(), numbers)); }
 
+  //! Clears what codes and scales leave free of so many parts from `first` on, where they do: the last of equal parts has the fewest
+  //! chunks. What is chosen, and shards, only the device knows.
+  //! @param map  Gives their map.
+  void clear_rests(std::uint32_t* parts, std::uint32_t first, std::uint64_t count, auto const& map)
+  {
+    if (!selects<Codec> && !in_shards<Codec>) {
+      part_rest const rest = map().rest_of(first + static_cast<std::uint32_t>(count) - 1);
+      if (rest.begin >= rest.end) { return; }
+    }
+    (*this)(clear_parts_kernel{{}, parts, first}, count);
+  }
+
   void encode_parts()
   {
     if (plan_.payload_bytes() == 0) { return; }
     auto const parts = copying<Codec> ? 1 : static_cast<std::uint64_t>(plan_.ranks().size);
-    (*this)(clear_parts_kernel{{}, args_.payload, 0}, parts);
+    clear_rests(args_.payload, 0, parts, [&] { return make_part_map(args_); });
     chunks<encode_parts_kernel>();
     if constexpr (sharding<Codec>) {
       (*this)(share_cut_kernel{}, static_cast<std::uint64_t>(plan_.ranks().size));

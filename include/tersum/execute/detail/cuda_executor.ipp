@@ -15,7 +15,7 @@ namespace detail {
     error_code::execution_failed, "the CUDA runtime refused a launch", static_cast<int>(error)};
 }
 
-//! @brief Launches a kernel, and returns the error of this launch.
+//! @brief Launches a kernel, or loads it under `loading_kernels`, and returns the error of this launch.
 //!
 //! The runtime also remembers errors of other calls, which this one does not return: after a caller has asked whether a
 //! stream is ready, for instance, the last error may be that it was not.
@@ -27,6 +27,10 @@ template <launch_kind Kind = launch_kind::in_order, class... Parameters>
                                    cudaStream_t stream,
                                    std::type_identity_t<Parameters>... args)
 {
+  if (loading_kernels::lives()) {
+    cudaFuncAttributes known{};
+    return cuda_status(cudaFuncGetAttributes(&known, kernel));
+  }
   void* pointers[] = {static_cast<void*>(&args)...};
   if constexpr (Kind != launch_kind::in_order) {
     cudaLaunchAttribute attribute{};
@@ -57,14 +61,20 @@ template <launch_kind Kind = launch_kind::in_order, class... Parameters>
 }
 
 //! @brief Blocks of a kernel that the current device has resident at once; 1 where it has no cooperative launches. The host alone
-//! computes it.
-[[nodiscard]] inline status count_resident(void const* kernel,
-                                           int threads,
-                                           int shared,
-                                           std::uint64_t& blocks)
+//! computes it, and once for each device.
+//! @tparam Of  Types that no two kernels share.
+template <class... Of>
+[[nodiscard]] status count_resident(void const* kernel,
+                                    int threads,
+                                    int shared,
+                                    std::uint64_t& blocks)
 {
+  static std::atomic<std::uint64_t> known[32]{};  // of the first devices; 0 before
   int device = 0, cooperates = 0, processors = 0, of_processor = 0;
   cudaError_t error = cudaGetDevice(&device);
+  bool const kept   = error == cudaSuccess && device < static_cast<int>(std::size(known));
+  blocks            = kept ? known[device].load(std::memory_order_relaxed) : 0;
+  if (blocks > 0) { return {}; }
   if (error == cudaSuccess) {
     error = cudaDeviceGetAttribute(&cooperates, cudaDevAttrCooperativeLaunch, device);
   }
@@ -76,6 +86,7 @@ template <launch_kind Kind = launch_kind::in_order, class... Parameters>
       &of_processor, kernel, threads, static_cast<std::size_t>(shared));
   }
   blocks = cooperates == 0 ? 1 : static_cast<std::uint64_t>(processors * of_processor);
+  if (kept && error == cudaSuccess) { known[device].store(blocks, std::memory_order_relaxed); }
   return cuda_status(error);
 }
 
@@ -114,8 +125,9 @@ status basic_cuda_executor<Of...>::launch_together(void (*kernel)(Parameters...)
                                                    Args const&... args) const
 {
   std::uint64_t resident = 0;
-  if (auto const s =
-        detail::count_resident(reinterpret_cast<void const*>(kernel), threads, shared, resident);
+  // Each pack of parameters names the kernel's type, and so the kernel.
+  if (auto const s = detail::count_resident<basic_cuda_executor, Parameters...>(
+        reinterpret_cast<void const*>(kernel), threads, shared, resident);
       !s.ok()) {
     return s;
   }
@@ -242,7 +254,7 @@ template <tuning_holder... Of>
 template <class T>
 status basic_cuda_executor<Of...>::copy(T* to, T const* from, std::size_t count) const
 {
-  if (count == 0) { return {}; }
+  if (count == 0 || loading_kernels::lives()) { return {}; }
   return detail::cuda_status(
     cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDeviceToDevice, stream));
 }
@@ -251,7 +263,7 @@ template <tuning_holder... Of>
 template <class T>
 status basic_cuda_executor<Of...>::clear(T* to, std::size_t count) const
 {
-  if (count == 0) { return {}; }
+  if (count == 0 || loading_kernels::lives()) { return {}; }
   return detail::cuda_status(cudaMemsetAsync(to, 0, count * sizeof(T), stream));
 }
 
