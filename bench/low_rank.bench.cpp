@@ -101,11 +101,11 @@ class exchange {
   [[nodiscard]] auto const& plan() const { return plan_; }
   [[nodiscard]] std::span<float> left() const
   {
-    return {args_.factor[0], plan_.factor_elements(0)};
+    return {args_.parts.factor[0], plan_.factor_elements(0)};
   }
   [[nodiscard]] std::span<matrix_record const> matrices() const
   {
-    return {args_.matrices, plan_.chunks()};
+    return {args_.table, plan_.chunks()};
   }
   [[nodiscard]] std::span<float> gradient() { return gradient_; }
 

@@ -70,10 +70,16 @@ class one_rank {
 
   [[nodiscard]] timed_stream& stream() { return stream_; }
   [[nodiscard]] tersum::plan<Codec> const& plan() const { return plan_; }
-  [[nodiscard]] float* left(matrix_record const& m) const { return args_.factor[0] + m.slot[0]; }
+  [[nodiscard]] float* left(matrix_record const& m) const
+  {
+    return args_.parts.factor[0] + m.slot[0];
+  }
 
   void begin() const { require(exec().copy(gradient_.data(), source_.data(), source_.size())); }
-  void copy_factor() const { require(exec().copy(copy_.data(), args_.factor[0], copy_.size())); }
+  void copy_factor() const
+  {
+    require(exec().copy(copy_.data(), args_.parts.factor[0], copy_.size()));
+  }
   void multiply() const { require(measure(exec(), plan_, gradient_, state_, workspace_)); }
   void orthogonalize() const
   {
@@ -81,10 +87,9 @@ class one_rank {
   }
   void multiply_back() const
   {
-    auto const launch = [this](auto const& kernel, std::uint64_t blocks) {
-      return exec().run(kernel, blocks, args_);
-    };
-    require(detail::launch_product<false>(plan_, launch));
+    cuda_executor const on = exec();
+    detail::launch_list launches{on, plan_, args_};
+    require(detail::launch_product<false>(launches));
   }
   void finish() const { require(decode(exec(), plan_, gradient_, state_, workspace_)); }
 

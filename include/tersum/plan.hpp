@@ -54,7 +54,7 @@ class plan : public Codec::counts_type {
   {
     bool const unpaid = !this->travels() && gradient.bypass_unpaid;
     // Lanes of 32 bits are for hops that look up.
-    constexpr bool asked = is_low_rank<Codec> || requires { requires Codec::lanes::bits == 32; };
+    constexpr bool asked = counts::may_grow || requires { requires Codec::lanes::bits == 32; };
     bool const grows     = wire_bytes() > 4 * this->coordinates() && !asked;
     if (this->compressed_ > 0 && (unpaid || grows)) {
       this->layout_.bypass_below  = ~std::uint64_t{0};

@@ -103,12 +103,11 @@ void compile_exchange()
   compile_parts<codec_of<presets::two_shot_4>>();
   compile_parts<codec_of<presets::allocated_4>>();
   using namespace tersum::detail;
-  compile_low_rank<::codec_of<presets::powersgd_r4>, float>(write_header{},
-                                                            write_records{},
+  compile_low_rank<::codec_of<presets::powersgd_r4>, float>(initialize_kernel{},
                                                             write_matrices{},
                                                             start_warm{},
                                                             bypass_kernel<true>{},
                                                             bypass_kernel<false>{},
                                                             receive_all{},
-                                                            advance_step{});
+                                                            finish_kernel{});
 }

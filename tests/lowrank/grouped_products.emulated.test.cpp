@@ -61,9 +61,6 @@ TEST_CASE("[kernels] grouped products are those of all matrices with their facto
   std::copy(residual.begin(), residual.end(), args.residual);
 
   tests::emulated_executor const exec;
-  auto const launch = [&](auto const& kernel, std::uint64_t blocks) {
-    return exec.run(kernel, blocks, args);
-  };
   detail::product_pointers const pointers{table.contents().data(), plan.chunks()};
   int calls          = 0;
   auto const product = [&](detail::product_groups const& g, float const** matrices, bool adds) {
@@ -87,17 +84,21 @@ TEST_CASE("[kernels] grouped products are those of all matrices with their facto
     CHECK(which == plan.chunks());
     return status{};
   };
-  detail::grouped_launch<codec_type, decltype(launch), decltype(product)> const grouped{
-    plan, launch, pointers, product};
+  detail::grouped_executor<tests::emulated_executor, codec_type, decltype(product)> const grouped{
+    exec, plan, pointers, product};
+  detail::launch_list launches{grouped, plan, args};
 
-  REQUIRE(detail::launch_low_rank(stage::measure{}, plan, grouped).ok());
-  CHECK(tests::product_error(plan, 0, gradient, residual, args.warm, args.wire[0]) <= 1);
-  REQUIRE(detail::launch_low_rank(stage::orthonormalize{}, plan, grouped).ok());
-  REQUIRE(detail::launch_low_rank(stage::encode{}, plan, grouped).ok());
-  CHECK(tests::product_error(plan, 1, gradient, residual, args.factor[0], args.wire[1]) <= 1);
+  REQUIRE(run_stage(stage::measure{}, launches).ok());
+  CHECK(tests::product_error(plan, 0, gradient, residual, args.parts.warm, args.parts.wire[0]) <=
+        1);
+  REQUIRE(run_stage(stage::orthonormalize{}, launches).ok());
+  REQUIRE(run_stage(stage::encode{}, launches).ok());
+  CHECK(tests::product_error(
+          plan, 1, gradient, residual, args.parts.factor[0], args.parts.wire[1]) <= 1);
   CHECK(calls == 4);
   // The reference tells other products from these.
-  CHECK(tests::product_error(plan, 1, gradient, gradient, args.factor[0], args.wire[1]) > 1);
+  CHECK(tests::product_error(
+          plan, 1, gradient, gradient, args.parts.factor[0], args.parts.wire[1]) > 1);
 }
 
 TEST_CASE("[lowrank] like matrices in a row are one group, and groups come in batches")

@@ -174,27 +174,28 @@ TEST_CASE_TEMPLATE("[kernels] a product is the same if its matrix is divided and
   auto args = detail::make_args(plan, gradient.data(), state.contents(), workspace.contents());
   std::uint64_t const count = plan.agreed_scalars();
   auto const product        = [&](auto const& exec) {
-    std::fill_n(args.wire[0], count, Wire{});
+    std::fill_n(args.parts.wire[0], count, Wire{});
     REQUIRE(exec().ok());
-    auto const* const bytes = reinterpret_cast<std::byte const*>(args.wire[0]);
+    auto const* const bytes = reinterpret_cast<std::byte const*>(args.parts.wire[0]);
     return tests::byte_string(bytes, bytes + count * sizeof(Wire));
   };
   tests::emulated_executor const exec;
-  auto const launch = [&](auto const& kernel, std::uint64_t blocks) {
-    return exec.run(kernel, blocks, args);
+  auto const on_kernels = [&] {
+    detail::launch_list launches{exec, plan, args};
+    return run_stage(stage::measure{}, launches);
   };
-  auto const on_kernels = [&] { return detail::launch_low_rank(stage::measure{}, plan, launch); };
   CHECK(plan.product_blocks(0) > plan.blocks(0));
   auto const divided = product(on_kernels);
   CHECK(product([&] {
           return measure(cpu_executor{}, plan, gradient, state.contents(), workspace.contents());
         }) == divided);
   for (std::uint64_t i = 0; i < plan.chunks(); ++i) {
-    args.matrices[i].first_product[0] = args.matrices[i].first_block[0];
-    args.matrices[i].first_partial[0] = detail::slice_placement::undivided;
+    args.table[i].first_product[0] = args.table[i].first_block[0];
+    args.table[i].first_partial[0] = detail::slice_placement::undivided;
   }
-  args.products[0] = plan.blocks(0);
-  CHECK(product([&] { return launch(detail::multiply_all<true>{}, plan.blocks(0)); }) == divided);
+  args.parts.products[0] = plan.blocks(0);
+  CHECK(product([&] { return exec.run(detail::multiply_all<true>{}, plan.blocks(0), args); }) ==
+        divided);
 }
 
 TEST_CASE("[kernels] low-rank exchanges keep what feedback of users says")

@@ -25,10 +25,10 @@ struct exchange_args {
   Codec codec;
   Element* gradient;  // plan.coordinates() values, in and out
   state_header* header;
-  tensor_record* records;             // header->tensors
-  chunk_entry* table;                 // header->chunks
-  residual_element<Codec>* residual;  // plan.own_coordinates() values, or null
-  chunk_step* steps;                  // one a chunk
+  tensor_record* records;                          // header->tensors
+  typename Codec::counts_type::entry_type* table;  // header->chunks
+  residual_element<Codec>* residual;               // plan.own_coordinates() values, or null
+  chunk_step* steps;                               // one a chunk
   float* rotated;          // chunks * chunk_size values, of rotators of whole tensors only
   std::uint32_t* payload;  // packed codes, or cast values
   float* bypass;           // bypassed values

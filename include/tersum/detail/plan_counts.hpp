@@ -10,6 +10,7 @@
 #include <tersum/detail/sections.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/quantize/dither.hpp>
+#include <tersum/state.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -39,6 +40,7 @@ class plan_counts {
  public:
   using selection_type = nothing;  // what kernels are given of a choice, and of parts
   using parts_type     = nothing;
+  using entry_type     = chunk_entry;  // what a state has of each of chunks()
   static constexpr std::size_t alignment =
     section_list::alignment;  //!< Of workspace and state, bytes.
 
@@ -63,6 +65,8 @@ class plan_counts {
   [[nodiscard]] constexpr std::uint64_t bypassed() const noexcept { return bypassed_; }
   [[nodiscard]] constexpr bool all_bypass() const noexcept { return compressed_ == 0; }
   [[nodiscard]] constexpr bool travels() const noexcept { return true; }
+  //! Whether the codec was asked for rounds of whatever length: otherwise a bucket that it would enlarge bypasses it.
+  static constexpr bool may_grow = false;
   //! @}
 
   //! What kernels are given besides memory.

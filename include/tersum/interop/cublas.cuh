@@ -64,7 +64,9 @@ struct cublas_executor : cuda_executor {
       std::is_same_v<Stage, stage::measure> || std::is_same_v<Stage, stage::encode>;
     if constexpr (multiplies && detail::has_grouped_products<Codec, Element>) {
       if (status const s = check_table(plan); !s.ok()) { return s; }
-      return detail::launch_low_rank(stage, plan, grouped(plan, args));
+      auto const exec = grouped(plan);
+      detail::launch_list launches{exec, plan, args};
+      return run_stage(stage, launches);
     } else {
       return cuda_executor::perform(stage, plan, args);
     }
@@ -84,8 +86,7 @@ struct cublas_executor : cuda_executor {
   }
 
   template <class Codec>
-  [[nodiscard]] auto grouped(plan<Codec> const& plan,
-                             detail::exchange_args<Codec, float> const& args) const
+  [[nodiscard]] auto grouped(plan<Codec> const& plan) const
   {
     detail::product_pointers const pointers{table.data(), plan.chunks()};
     auto const multiply =
@@ -122,11 +123,8 @@ struct cublas_executor : cuda_executor {
                           "cuBLAS refused a grouped product: native is its status",
                           static_cast<int>(result)};
       };
-    auto const launch = [this, &args](auto const& kernel, std::uint64_t blocks) {
-      return this->run(kernel, blocks, args);
-    };
-    return detail::grouped_launch<Codec, decltype(launch), decltype(multiply)>{
-      plan, launch, pointers, multiply};
+    return detail::grouped_executor<cuda_executor, Codec, decltype(multiply)>{
+      *this, plan, pointers, multiply};
   }
 };
 

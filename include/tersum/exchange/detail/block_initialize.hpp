@@ -8,7 +8,6 @@
 
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/random/sign_bits.hpp>
 
 #include <cstdint>
 
@@ -50,20 +49,22 @@ TERSUM_BODY void initialize_tensors(Context const& ctx,
 {
   std::uint64_t const number = batch.first + ctx.block_rank();
   if (number == 0 && ctx.thread_rank() == 0) {
-    *args.header = first_header(args, seed, coordinates, sign_key(0, seed), fingerprint);
+    *args.header = first_header(args, seed, coordinates, key_of_signs<Codec>(0, seed), fingerprint);
     args.bypassed.first_gain();
   }
   if (number >= args.tensors) { return; }
   tensor_record const& record = batch.records[ctx.block_rank()];
   if (ctx.thread_rank() == 0) { args.records[number] = record; }
-  constexpr std::uint64_t size = Codec::chunk_size;
-  for (std::uint64_t i = ctx.thread_rank(); i < record.chunks; i += ctx.block_threads()) {
-    // A padded power of two of chunks, as rotators of whole tensors have, ends with chunks that hold nothing.
-    std::uint64_t const begin          = minimum(i * size, record.size);
-    args.table[record.first_chunk + i] = {
-      .offset = record.offset + begin,
-      .length = static_cast<std::uint32_t>(minimum(size, record.size - begin)),
-      .tensor = static_cast<std::uint32_t>(number)};
+  if constexpr (in_chunks<Codec>) {
+    constexpr std::uint64_t size = Codec::chunk_size;
+    for (std::uint64_t i = ctx.thread_rank(); i < record.chunks; i += ctx.block_threads()) {
+      // A padded power of two of chunks, as rotators of whole tensors have, ends with chunks that hold nothing.
+      std::uint64_t const begin          = minimum(i * size, record.size);
+      args.table[record.first_chunk + i] = {
+        .offset = record.offset + begin,
+        .length = static_cast<std::uint32_t>(minimum(size, record.size - begin)),
+        .tensor = static_cast<std::uint32_t>(number)};
+    }
   }
 }
 

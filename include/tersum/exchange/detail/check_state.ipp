@@ -4,12 +4,11 @@
 //! @file
 //! Definitions of check_state.hpp.
 
-#include <tersum/codec_kinds.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/plan_checks.hpp>
+#include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/execute/detail/arithmetic_probe.hpp>
 #include <tersum/lowrank/matrix_record.hpp>
-#include <tersum/random/sign_bits.hpp>
 
 #include <cstring>
 
@@ -68,28 +67,39 @@ struct state_reader {
          kept.ratio >= 0;
 }
 
-//! Whether the chunks of a record are in the table.
+//! Whether the chunks of all records are in the table.
 template <class Codec, class Bytes>
-[[nodiscard]] bool has_chunks(state_reader<chunk_entry, Bytes> const& table,
-                              tensor_record const& record,
-                              std::uint64_t number) noexcept
+[[nodiscard]] bool has_entries(plan<Codec> const& plan,
+                               state_reader<chunk_entry, Bytes> const& table) noexcept
 {
   constexpr std::uint64_t size = Codec::chunk_size;
-  for (std::uint64_t i = 0; i < record.chunks; ++i) {
-    std::uint64_t const begin = minimum(i * size, record.size);
-    chunk_entry const entry   = table[record.first_chunk + i];
-    if (entry.offset != record.offset + begin ||
-        entry.length != minimum(size, record.size - begin) || entry.tensor != number) {
-      return false;
+  std::uint64_t number         = 0;
+  bool found                   = true;
+  plan.for_each_record([&](tensor_record const& record) {
+    for (std::uint64_t i = 0; found && i < record.chunks; ++i) {
+      std::uint64_t const begin = minimum(i * size, record.size);
+      chunk_entry const entry   = table[record.first_chunk + i];
+      found                     = entry.offset == record.offset + begin &&
+              entry.length == minimum(size, record.size - begin) && entry.tensor == number;
     }
-  }
-  return true;
+    ++number;
+  });
+  return found;
 }
 
-[[nodiscard]] inline bool is_of_plan(matrix_record kept, matrix_record const& made) noexcept
+//! The same of matrices, but for the turns, which change from step to step.
+template <class Codec, class Bytes>
+[[nodiscard]] bool has_entries(plan<Codec> const& plan,
+                               state_reader<matrix_record, Bytes> const& table) noexcept
 {
-  kept.turns = made.turns;
-  return std::memcmp(&kept, &made, sizeof(kept)) == 0;
+  std::uint64_t number = 0;
+  bool found           = true;
+  plan.for_each_matrix([&](matrix_record const& made) {
+    matrix_record kept = table[number++];
+    kept.turns         = made.turns;
+    found              = found && std::memcmp(&kept, &made, sizeof(kept)) == 0;
+  });
+  return found;
 }
 
 [[nodiscard]] inline bool is_of_plan(shard_record const& kept, shard_record const& made) noexcept
@@ -148,10 +158,9 @@ template <class Codec, class Bytes>
              ? damaged("state is of another version of the library, or its header is damaged")
              : damaged("state is of another plan, or its header is damaged");
   }
-  std::uint64_t const key = is_low_rank<Codec> ? 0 : sign_key(header.step, header.seed);
   if (header.tensors != plan.tensors() || header.chunks != plan.chunks() ||
       header.coordinates != plan.coordinates() || header.non_finite_step > header.step ||
-      header.sign_key != key) {
+      header.sign_key != key_of_signs<Codec>(header.step, header.seed)) {
     return damaged("state: its header is damaged");
   }
   state_reader<tensor_record, Bytes> const records{state, begin + plan.offset("records")};
@@ -167,21 +176,10 @@ template <class Codec, class Bytes>
   plan.for_each_shard(
     [&](shard_record const& made) { found = found && is_of_plan(shards[number++], made); });
   if (!found) { return damaged("state: the record of a shard is damaged"); }
-  number = 0;
-  if constexpr (is_low_rank<Codec>) {
-    state_reader<matrix_record, Bytes> const matrices{state, begin + plan.offset("table")};
-    plan.for_each_matrix([&](matrix_record const& made) {
-      found = found && is_of_plan(matrices[number], made);
-      ++number;
-    });
-  } else {
-    state_reader<chunk_entry, Bytes> const table{state, begin + plan.offset("table")};
-    plan.for_each_record([&](tensor_record const& made) {
-      found = found && has_chunks<Codec>(table, made, number);
-      ++number;
-    });
-  }
-  return found ? status{} : damaged("state: an entry of its table is damaged");
+  using entry = typename Codec::counts_type::entry_type;
+  return has_entries(plan, state_reader<entry, Bytes>{state, begin + plan.offset("table")})
+           ? status{}
+           : damaged("state: an entry of its table is damaged");
 }
 
 }  // namespace detail

@@ -11,6 +11,7 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/kernel_args.hpp>
 #include <tersum/quantize/dither.hpp>
+#include <tersum/random/sign_bits.hpp>
 #include <tersum/state.hpp>
 #include <tersum/types.hpp>
 #include <tersum/wire.hpp>
@@ -44,6 +45,19 @@ template <class Codec, class Element>
   } else {
     return {1, chunk * static_cast<std::uint64_t>(Codec::chunk_size / Codec::lanes::lanes)};
   }
+}
+
+//! Whether what is compressed as one is a chunk of coordinates. Matrices have no entry of this kind.
+template <class Codec>
+inline constexpr bool in_chunks =
+  std::is_same_v<typename Codec::counts_type::entry_type, chunk_entry>;
+
+//! The key of the signs of a step. Only chunks have signs.
+template <class Codec>
+[[nodiscard]] TERSUM_INLINE constexpr std::uint64_t key_of_signs(std::uint64_t step,
+                                                                 std::uint64_t seed)
+{
+  return in_chunks<Codec> ? sign_key(step, seed) : 0;
 }
 
 //! The number that keys the signs and the dither of this step.

@@ -24,12 +24,13 @@
 
 namespace tersum::inline v0::detail {
 
-[[nodiscard]] status run_stage(stage::initialize const& stage, launching auto& launches)
+//! Fills header, records and chunks.
+void initialize_records(launching auto& launches, std::uint64_t seed)
 {
   using codec      = codec_of<decltype(launches)>;
   auto const& plan = launches.plan();
   launches.clear_state();
-  initialize_kernel kernel{{}, {}, stage.seed, plan.coordinates(), plan.state_fingerprint()};
+  initialize_kernel kernel{{}, {}, seed, plan.coordinates(), plan.state_fingerprint()};
   if constexpr (in_shards<codec>) {
     auto const ranks = static_cast<std::uint32_t>(plan.ranks().size);
     initialize_shards_kernel shards{};
@@ -54,6 +55,11 @@ namespace tersum::inline v0::detail {
     if (filled == record_batch::capacity) { flush(); }
   });
   if (filled > 0 || plan.tensors() == 0) { flush(); }
+}
+
+[[nodiscard]] status run_stage(stage::initialize const& stage, launching auto& launches)
+{
+  initialize_records(launches, stage.seed);
   return launches.result();
 }
 

@@ -25,11 +25,7 @@ template <class Codec, class Element>
 {
   if constexpr (weighs_kept<Codec>) {
     std::uint64_t const step = args.header->step;
-    if constexpr (requires { args.feedback; }) {
-      return args.feedback.kept_weight(step, *args.bypassed.gain);
-    } else {
-      return args.codec.feedback.kept_weight(step, *args.bypassed.gain);
-    }
+    return args.codec.feedback.kept_weight(step, *args.bypassed.gain);
   }
   return 1.0f;
 }

@@ -266,7 +266,7 @@ template <class Codec, class Element>
 TERSUM_INLINE void end_step(exchange_args<Codec, Element> const& args)
 {
   args.header->step     = args.header->step + 1;
-  args.header->sign_key = sign_key(args.header->step, args.header->seed);
+  args.header->sign_key = key_of_signs<Codec>(args.header->step, args.header->seed);
 }
 
 }  // namespace tersum::inline v0::detail

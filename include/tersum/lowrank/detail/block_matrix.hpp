@@ -12,7 +12,7 @@
 #include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/lowrank/detail/block_product.hpp>
-#include <tersum/lowrank/detail/low_rank_args.hpp>
+#include <tersum/lowrank/detail/factor_args.hpp>
 #include <tersum/types.hpp>
 
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace tersum::inline v0::detail {
 template <class Codec, class Element>
 [[nodiscard]] TERSUM_BODY int turn_of(exchange_args<Codec, Element> const& args)
 {
-  return agrees<Codec> ? 1 : static_cast<int>(args.matrices[0].turns % 2);
+  return agrees<Codec> ? 1 : static_cast<int>(args.table[0].turns % 2);
 }
 
 //! @brief The number of the matrix that a block works on: the last one with first(matrix) <= number.
@@ -35,7 +35,7 @@ template <class Codec, class Element, class First>
   std::uint64_t low = 0, high = args.chunks;
   while (high - low > 1) {
     std::uint64_t const middle = (low + high) / 2;
-    if (first(args.matrices[middle]) <= number) {
+    if (first(args.table[middle]) <= number) {
       low = middle;
     } else {
       high = middle;
@@ -62,7 +62,7 @@ TERSUM_BODY void load_values(Context const& ctx,
     TERSUM_UNROLL
     for (int i = 0; i < 8; ++i) {
       float const value = gradient_of<Multiplied, typename Codec::wire_element>(math, v[i]);
-      v[i]              = args.feedback.before(math, value, weighed<Codec>(math, weight, kept[i]));
+      v[i] = args.codec.feedback.before(math, value, weighed<Codec>(math, weight, kept[i]));
     }
   }
 }

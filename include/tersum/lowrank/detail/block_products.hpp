@@ -10,7 +10,7 @@
 #include <tersum/lowrank/detail/block_matrix.hpp>
 #include <tersum/lowrank/detail/block_product.hpp>
 #include <tersum/lowrank/detail/block_scales.hpp>
-#include <tersum/lowrank/detail/low_rank_args.hpp>
+#include <tersum/lowrank/detail/factor_args.hpp>
 #include <tersum/types.hpp>
 
 #include <cstdint>
@@ -26,9 +26,9 @@ TERSUM_BODY void multiply_matrices(Context const& ctx,
                                    float const* from)
 {
   std::uint64_t const number = ctx.block_rank();
-  if (number >= args.products[turn]) { return; }
+  if (number >= args.parts.products[turn]) { return; }
   auto const first       = [turn](matrix_record const& m) { return m.first_product[turn]; };
-  matrix_record const& m = args.matrices[find_matrix(args, number, first)];
+  matrix_record const& m = args.table[find_matrix(args, number, first)];
   float const* const by  = from + m.slot[1 - turn];
   auto const load        = [&args](Context const& on, std::uint64_t at, int count, float(&v)[8]) {
     load_values<true>(on, args, at, count, v);
@@ -38,8 +38,8 @@ TERSUM_BODY void multiply_matrices(Context const& ctx,
   std::uint64_t block         = number - first(m);
   product_slices const slices = m.slices(turn);
   std::uint64_t begin = 0, end = slices.terms;
-  auto* to    = args.wire[turn] + m.slot[turn];
-  float* sums = args.factor[agrees<Codec> ? turn : 1] + m.slot[turn];
+  auto* to    = args.parts.wire[turn] + m.slot[turn];
+  float* sums = args.parts.factor[agrees<Codec> ? turn : 1] + m.slot[turn];
   if (m.is_divided(turn)) {
     // There are few enough for 32 bits.
     auto const blocks = static_cast<std::uint32_t>(m.blocks(turn));
@@ -47,8 +47,8 @@ TERSUM_BODY void multiply_matrices(Context const& ctx,
     block             = static_cast<std::uint32_t>(block) % blocks;
     begin             = std::uint64_t{slice} << slices.log;
     end               = minimum(end, begin + slices.each());
-    sums              = args.partials + m.first_partial[turn] + slice * (m.rank * shape.length);
-    to                = nullptr;
+    sums = args.parts.partials + m.first_partial[turn] + slice * (m.rank * shape.length);
+    to   = nullptr;
   }
   if constexpr (in_metric<Codec>) {
     float const least     = least_scale_of(ctx, args, m);
@@ -57,10 +57,10 @@ TERSUM_BODY void multiply_matrices(Context const& ctx,
       divide_by_scales(on, args, least, at, count, v);
     };
     block_product<Codec::rank, decltype(load_units), Context>{ctx, load_units, shape, block * 64}
-      .run(slices, begin, end, by, sums, to, args.largest);
+      .run(slices, begin, end, by, sums, to, args.parts.largest);
   } else {
     block_product<Codec::rank, decltype(load), Context>{ctx, load, shape, block * 64}.run(
-      slices, begin, end, by, sums, to, args.largest);
+      slices, begin, end, by, sums, to, args.parts.largest);
   }
 }
 
@@ -75,9 +75,9 @@ TERSUM_BODY void add_matrices(Context const& ctx,
                               int turn)
 {
   std::uint64_t const number = ctx.block_rank() / adders_of_block<Codec>;
-  if (number >= args.blocks[turn]) { return; }
+  if (number >= args.parts.blocks[turn]) { return; }
   auto const first       = [turn](matrix_record const& m) { return m.first_block[turn]; };
-  matrix_record const& m = args.matrices[find_matrix(args, number, first)];
+  matrix_record const& m = args.table[find_matrix(args, number, first)];
   if (!m.is_divided(turn)) { return; }
   std::uint64_t const length = m.length(turn);
   std::uint64_t const row    = (number - first(m)) * 64 + ctx.thread_rank() % 64;
@@ -85,11 +85,12 @@ TERSUM_BODY void add_matrices(Context const& ctx,
   if (column >= m.rank || row >= length) { return; }
   std::uint64_t const at = column * length + row;
   float sum              = add_slices(ctx,
-                         args.partials + m.first_partial[turn] + at,
+                         args.parts.partials + m.first_partial[turn] + at,
                          m.rank * length,
                          static_cast<unsigned>(m.slices(turn).count()));
   using wire             = typename Codec::wire_element;
-  ctx.store(args.wire[turn] + m.slot[turn] + at, rounded_product<wire, Context>(sum, args.largest));
+  ctx.store(args.parts.wire[turn] + m.slot[turn] + at,
+            rounded_product<wire, Context>(sum, args.parts.largest));
 }
 
 }  // namespace tersum::inline v0::detail

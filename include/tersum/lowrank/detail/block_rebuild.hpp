@@ -10,7 +10,7 @@
 #include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/lowrank/detail/block_matrix.hpp>
 #include <tersum/lowrank/detail/block_scales.hpp>
-#include <tersum/lowrank/detail/low_rank_args.hpp>
+#include <tersum/lowrank/detail/factor_args.hpp>
 
 #include <cstdint>
 
@@ -26,12 +26,12 @@ TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Eleme
   std::uint64_t const number   = ctx.block_rank() / rebuild_splits;
   auto const first             = [](matrix_record const& m) { return m.first_rows; };
   std::uint64_t const matrix   = find_matrix(args, number, first);
-  matrix_record const& m       = args.matrices[matrix];
-  bool const poisoned          = args.poisoned[matrix] != 0;
+  matrix_record const& m       = args.table[matrix];
+  bool const poisoned          = args.parts.poisoned[matrix] != 0;
   bool const keeps             = !step_is_poisoned(args);
   bool const sends_rows        = m.sends_rows(turn);
-  float const* const sent      = args.factor[1] + m.slot[turn];
-  float const* const other     = args.factor[0] + m.slot[1 - turn];
+  float const* const sent      = args.parts.factor[1] + m.slot[turn];
+  float const* const other     = args.parts.factor[0] + m.slot[1 - turn];
   int const rank               = static_cast<int>(m.rank);
   std::uint64_t const begin    = (number - first(m)) * 64;
   float* const left            = static_cast<float*>(ctx.shared());
@@ -97,7 +97,7 @@ TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Eleme
             if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
               context_arithmetic<Context> const math{};
               float const before = weighed<Codec>(math, weight_of_kept(args), kept[j]);
-              rest[i][j]         = args.feedback.after(math, value, rest[i][j], before);
+              rest[i][j]         = args.codec.feedback.after(math, value, rest[i][j], before);
             }
             rest[i][j] = kept_of_matrix(rest[i][j]);
           }

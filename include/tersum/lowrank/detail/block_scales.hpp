@@ -13,7 +13,7 @@
 #include <tersum/detail/bits.hpp>
 #include <tersum/lowrank/detail/block_factor.hpp>
 #include <tersum/lowrank/detail/block_matrix.hpp>
-#include <tersum/lowrank/detail/low_rank_args.hpp>
+#include <tersum/lowrank/detail/factor_args.hpp>
 #include <tersum/metric/detail/scales.hpp>
 
 #include <cstdint>
@@ -31,7 +31,7 @@ TERSUM_BODY void find_largest_scale(Context const& ctx, exchange_args<Codec, Ele
   std::uint64_t const number = ctx.block_rank() / rebuild_splits;
   auto const first           = [](matrix_record const& m) { return m.first_rows; };
   std::uint64_t const matrix = find_matrix(args, number, first);
-  matrix_record const& m     = args.matrices[matrix];
+  matrix_record const& m     = args.table[matrix];
   std::uint64_t const row    = (number - first(m)) * 64;
   std::uint64_t const count  = minimum<std::uint64_t>(64, m.rows - row) * m.columns;
   float const* const scales  = args.metric.scales + m.offset + row * m.columns;
@@ -45,7 +45,7 @@ TERSUM_BODY void find_largest_scale(Context const& ctx, exchange_args<Codec, Ele
     for (int j = 0; j < 8; ++j) { largest = maximum(largest, Context::bits(v[j]) & 0x7fffffffu); }
   }
   largest = ctx.warp_max(largest);
-  if (ctx.thread_rank() % 32 == 0) { ctx.atomic_max(args.metric.largest + matrix, largest); }
+  if (ctx.thread_rank() % 32 == 0) { ctx.atomic_max(args.parts.scales + matrix, largest); }
 }
 
 //! @brief What the scales of a matrix are raised to.
@@ -54,7 +54,7 @@ template <class Codec, class Element, class Context>
                                                exchange_args<Codec, Element> const& args,
                                                matrix_record const& m)
 {
-  float const largest = Context::from_bits(ctx.load(args.metric.largest + (&m - args.matrices)));
+  float const largest = Context::from_bits(ctx.load(args.parts.scales + (&m - args.table)));
   return least_scale(context_arithmetic<Context>{}, args.codec.metric, largest);
 }
 
@@ -89,7 +89,7 @@ template <class Codec, class Element, class Context>
                                                           matrix_record const& m,
                                                           int turn)
 {
-  float const largest = Context::from_bits(ctx.load(args.metric.largest + (&m - args.matrices)));
+  float const largest = Context::from_bits(ctx.load(args.parts.scales + (&m - args.table)));
   scales_of_matrix own{};
   own.least   = least_scale(context_arithmetic<Context>{}, args.codec.metric, largest);
   own.unknown = is_unknown_scale(largest);
@@ -97,7 +97,7 @@ template <class Codec, class Element, class Context>
     own.steps = static_cast<float>(args.header->step);
     if (own.unknown) {
       std::uint64_t const length = m.length(turn);
-      float const* column        = args.factor[1] + m.slot[turn];
+      float const* column        = args.parts.factor[1] + m.slot[turn];
       double square              = 0;
       for (std::uint32_t k = 0; k < m.rank; ++k, column += length) {
         square = square + warp_dot(ctx, column, column, length);

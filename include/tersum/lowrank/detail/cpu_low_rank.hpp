@@ -13,7 +13,7 @@
 #include <tersum/lowrank/detail/cpu_factor.hpp>
 #include <tersum/lowrank/detail/cpu_low_rank_kernels.hpp>
 #include <tersum/lowrank/detail/cpu_products.hpp>
-#include <tersum/lowrank/detail/low_rank_args.hpp>
+#include <tersum/lowrank/detail/factor_args.hpp>
 #include <tersum/metric/detail/scales.hpp>
 #include <tersum/random/philox.hpp>
 
@@ -28,16 +28,11 @@ namespace tersum::inline v0::detail {
 
 //! @brief The stages on `threads` threads with one instruction set. The work is cut by matrix, and into blocks of 64 rows or
 //! columns with sums of their own, so that the number of threads does not change a bit.
-template <class LowRank,
-          class Wire,
-          low_rank_schedule Schedule,
-          class Feedback,
-          class Metric,
-          class Element>
-class cpu_stages<low_rank_codec<LowRank, Wire, Schedule, Feedback, Metric>, Element> {
+template <class Codec, class Element>
+requires is_low_rank<Codec>
+class cpu_stages<Codec, Element> {
  public:
-  using codec_type = low_rank_codec<LowRank, Wire, Schedule, Feedback, Metric>;
-  using args_type  = exchange_args<codec_type, Element>;
+  using args_type = exchange_args<Codec, Element>;
 
   cpu_stages(int threads, instruction_set set, args_type const& args)
     : threads_(threads), set_(set), args_(args)
@@ -45,96 +40,346 @@ class cpu_stages<low_rank_codec<LowRank, Wire, Schedule, Feedback, Metric>, Elem
   }
 
   //! Fills header, records and warm start, clears the residual.
-  void initialize(plan<codec_type> const& plan, std::uint64_t seed) const;
+  void initialize(plan<Codec> const& plan, std::uint64_t seed) const
+  {
+    *args_.header = first_header(args_, seed, plan.coordinates(), 0, plan.state_fingerprint());
+    args_.bypassed.first_gain();
+    plan.for_each_record([to = args_.records](tensor_record const& r) mutable { *to++ = r; });
+    plan.for_each_matrix([to = args_.table](matrix_record const& m) mutable { *to++ = m; });
+    plan.state_sections().for_each_cleared([&](std::size_t begin, std::size_t bytes) {
+      std::fill_n(reinterpret_cast<std::byte*>(args_.header) + begin, bytes, std::byte{});
+    });
+    for_each_matrix([&](matrix_record const& m) { refresh(m, 1, 0); });
+  }
 
   //! In a diagonal metric: the largest scale of each matrix.
-  void find_largest_scales() const;
+  void find_largest_scales() const
+  {
+    std::fill_n(args_.parts.scales, args_.chunks, 0u);
+    for_each_rows([&](matrix_record const& m, std::uint64_t begin) {
+      std::uint64_t const rows = minimum<std::uint64_t>(block, m.rows - begin);
+      std::uint32_t const bits = float_bits(
+        largest_of(set_, args_.metric.scales + m.offset + begin * m.columns, rows * m.columns));
+      std::atomic_ref<std::uint32_t> const all{args_.parts.scales[number_of(m)]};
+      std::uint32_t before = all.load(std::memory_order_relaxed);
+      while (before < bits && !all.compare_exchange_weak(before, bits, std::memory_order_relaxed)) {
+      }
+    });
+  }
 
   //! Paired: gradient to P.
-  void measure() const { multiply(0, args_.warm); }
+  void measure() const { multiply(0, args_.parts.warm); }
 
   //! What products start from: paired the reduced P, else the warm start.
-  void orthonormalize() const;
+  void orthonormalize() const
+  {
+    int const before = 1 - turn();
+    for_each_matrix([&](matrix_record const& m) {
+      std::uint64_t const count = m.rank * m.length(before);
+      float* const values       = args_.parts.factor[0] + m.slot[before];
+      bool finite               = true;
+      if (agrees<Codec>) {
+        finite = receive(m, before, args_.parts.wire[0], 1.0f);
+      } else {
+        std::copy_n(args_.parts.warm + m.slot[before], count, values);
+      }
+      args_.parts.poisoned[number_of(m)] = finite ? 0 : 1;
+      if (finite) {
+        cpu_factor factor{set_, values, m.length(before), static_cast<int>(m.rank)};
+        Codec::low_rank_type::orthogonalizer_type::orthogonalize(factor);
+      } else {
+        raise_flag(args_);
+        std::fill_n(values, count, 0.0f);
+      }
+    });
+  }
 
   //! Gradient to Q or, when alternating, to the factor of the turn.
-  void encode() const;
+  void encode() const
+  {
+    int const now = turn();
+    multiply(now, args_.parts.factor[0]);
+    if (agrees<Codec>) { return; }
+    std::uint64_t used = 0;
+    if (args_.chunks > 0) {
+      matrix_record const& last = args_.table[args_.chunks - 1];
+      used                      = last.slot[now] + last.rank * last.length(now);
+    }
+    std::fill_n(args_.parts.wire[1] + used, args_.parts.elements - used, wire{});
+  }
 
   //! Reduced factor to gradient, residual and warm start.
-  void decode() const;
+  void decode() const
+  {
+    int const now     = turn();
+    float const share = 1.0f / static_cast<float>(args_.world);
+    for_each_matrix([&](matrix_record const& m) {
+      if (!receive(m, now, args_.parts.wire[1], share)) {
+        args_.parts.poisoned[number_of(m)] = 1;
+        raise_flag(args_);
+      }
+    });
+    bool const keeps = !step_is_poisoned(args_);
+    for_each_rows(
+      [&](matrix_record const& m, std::uint64_t begin) { reconstruct(m, now, begin, keeps); });
+    if (!keeps) { return; }
+    for_each_matrix([&](matrix_record& m) {
+      std::copy_n(args_.parts.factor[1] + m.slot[now],
+                  m.rank * m.length(now),
+                  args_.parts.warm + m.slot[now]);
+      ++m.turns;
+      refresh(m, now, m.turns);
+    });
+  }
 
-  //! Bypassing tensors to the wire and back, as a codec that only converts does it.
-  void encode_bypass() const;
-  void decode_bypass() const;
+  //! Bypassing tensors to the wire and back.
+  void encode_bypass() const { detail::encode_bypass(args_); }
+  void decode_bypass() const { detail::decode_bypass(args_); }
 
   //! Advances the step.
-  void finish() const { args_.header->step = args_.header->step + 1; }
+  void finish() const { end_step(args_); }
 
  private:
-  static constexpr int block   = low_rank_block;
-  static constexpr bool paired = Schedule == low_rank_schedule::paired;
+  using wire                 = typename Codec::wire_element;
+  using feedback_type        = typename Codec::feedback_type;
+  static constexpr int block = low_rank_block;
+  // Whether vectors add what was kept: feedback says nothing else of it.
+  static constexpr bool adds_kept = has_adds_lost<feedback_type> && !weighs_kept<Codec>;
 
   //! The turn whose factor this exchange sends last.
   [[nodiscard]] int turn() const
   {
-    if (paired || args_.chunks == 0) { return 1; }
-    return static_cast<int>(args_.matrices[0].turns % 2);
+    return agrees<Codec> || args_.chunks == 0 ? 1 : static_cast<int>(args_.table[0].turns % 2);
   }
 
-  // The matrix that a block belongs to: the last one with first(matrix) <= number.
-  template <class First>
-  [[nodiscard]] matrix_record const& matrix_of(std::uint64_t number, First const& first) const
+  [[nodiscard]] std::ptrdiff_t number_of(matrix_record const& m) const { return &m - args_.table; }
+
+  void for_each_matrix(auto const& work) const
   {
-    std::span<matrix_record const> const all{args_.matrices, args_.chunks};
-    auto const after = std::ranges::upper_bound(all, number, {}, first);
-    return *(after - 1);
+    parallel_for(threads_, args_.chunks, [&](std::uint64_t i) { work(args_.table[i]); });
+  }
+
+  // work(matrix, begin) for each of so many blocks of 64, which belong to the last matrix with first(matrix) <= number.
+  void for_each_block(std::uint64_t blocks, auto const& first, auto const& work) const
+  {
+    std::span<matrix_record const> const all{args_.table, args_.chunks};
+    parallel_for(threads_, blocks, [&](std::uint64_t number) {
+      matrix_record const& m = *(std::ranges::upper_bound(all, number, {}, first) - 1);
+      work(m, (number - first(m)) * block);
+    });
+  }
+
+  void for_each_rows(auto const& work) const
+  {
+    for_each_block(
+      args_.parts.row_blocks, [](matrix_record const& m) { return m.first_rows; }, work);
   }
 
   // Computes the factors of a turn for all matrices, from the orthonormal or warm factors of the other turn, and writes
   // them to the wire.
-  void orthonormalize_sum() const;
-  void orthonormalize_warm() const;
-  void multiply(int turn, float const* from) const;
+  void multiply(int turn, float const* from) const
+  {
+    auto const first = [turn](matrix_record const& m) { return m.first_block[turn]; };
+    for_each_block(
+      args_.parts.blocks[turn], first, [&](matrix_record const& m, std::uint64_t begin) {
+        float const least    = least_scale_of(m);
+        auto const of_matrix = [&](std::uint64_t at, int count, float* to) {
+          load<true>(m.offset + at, count, to);
+          if constexpr (in_metric<Codec>) { divide(least, m.offset + at, count, to); }
+        };
+        cpu_product<decltype(of_matrix)>{
+          set_, of_matrix, m.rows, m.columns, static_cast<int>(m.rank), m.sends_rows(turn), begin}
+          .run(m.slices(turn),
+               from + m.slot[1 - turn],
+               args_.parts.wire[turn] + m.slot[turn],
+               args_.parts.largest);
+      });
+  }
 
   [[nodiscard]] float kept(std::uint64_t i) const
   {
-    return weighed<codec_type>(host_group{}, weight_of_kept(args_), args_.residual[i]);
+    return weighed<Codec>(host_group{}, weight_of_kept(args_), args_.residual[i]);
   }
 
   // What is approximated, from coordinate `begin` on: the gradient, with what feedback kept.
   template <bool Multiplied>
-  void load(std::uint64_t begin, int count, float* to) const;
+  void load(std::uint64_t begin, int count, float* to) const
+  {
+    Element const* const from = args_.gradient + begin;
+    auto const size           = static_cast<std::size_t>(count);
+    if constexpr (feeds_back<Codec> && !adds_kept) {
+      for (std::size_t i = 0; i < size; ++i) {
+        float const value = gradient_of<Multiplied, wire>(host_group{}, to_float(from[i]));
+        to[i]             = args_.codec.feedback.before(host_group{}, value, kept(begin + i));
+      }
+    } else {
+      float const above = adds_kept && Multiplied ? 0x1p127f / multiplied_below<wire> * 2 : 1.0f;
+      (void)convert_values(set_, from, to, above, size);
+      if (adds_kept) { fused_add(set_, 1 / above, to, args_.residual + begin, count, to); }
+    }
+  }
 
-  // The same in units of the metric.
-  void load_scaled(float least, std::uint64_t begin, int count, float* to) const;
+  // Values of a matrix into units of the metric.
+  void divide(float least, std::uint64_t begin, int count, float* to) const
+  {
+    float const* const scales = args_.metric.scales + begin;
+    if (count == block) {
+      load_whole(set_, divided<float, float>{to, scales, least}, to, count);
+    } else {
+      for (int i = 0; i < count; ++i) { to[i] = to[i] / raised_scale(scales[i], least); }
+    }
+  }
+
+  [[nodiscard]] float largest_scale_of(matrix_record const& m) const
+  {
+    return bits_float(args_.parts.scales[number_of(m)]);
+  }
 
   // What the scales of a matrix are raised to.
-  [[nodiscard]] float least_scale_of(matrix_record const& m) const;
+  [[nodiscard]] float least_scale_of([[maybe_unused]] matrix_record const& m) const
+  {
+    if constexpr (in_metric<Codec>) {
+      return least_scale(host_group{}, args_.codec.metric, largest_scale_of(m));
+    }
+    return 1.0f;
+  }
 
   // The scale of all coordinates of a matrix after its first mean; below 0 where scales are known.
-  [[nodiscard]] float first_scale_of(matrix_record const& m, int turn) const;
+  [[nodiscard]] float first_scale_of(matrix_record const& m, int turn) const
+  {
+    if (!is_unknown_scale(largest_scale_of(m))) { return -1.0f; }
+    std::uint64_t const length = m.length(turn);
+    float const* column        = args_.parts.factor[1] + m.slot[turn];
+    double square              = 0;
+    for (std::uint32_t k = 0; k < m.rank; ++k, column += length) {
+      square = square + dot_product(set_, column, column, length);
+    }
+    return std::sqrt(static_cast<float>(square) / static_cast<float>(m.rows * m.columns));
+  }
 
-  // Scales that the library keeps follow means in units of the metric, where `first` is below 0.
-  void follow(std::uint64_t begin, int count, float const* means, float least, float first) const;
+  // Means out of units of the metric. Scales that the library keeps follow them, where `first` is below 0.
+  void leave_metric(
+    bool keeps, float least, float first, std::uint64_t begin, int count, float* means) const
+  {
+    float* const scales = args_.metric.scales + begin;
+    alignas(64) float units[block];
+    std::copy_n(means, count, units);
+    multiply_by_scales(set_, units, scales, least, means, static_cast<std::size_t>(count));
+    if constexpr (keeps_metric<Codec>) {
+      float const steps = static_cast<float>(args_.header->step);
+      for (int i = 0; keeps && i < count; ++i) {
+        float const scale = raised_scale(scales[i], least);
+        float const next =
+          first < 0 ? args_.codec.metric.update(host_group{}, units[i], scale, steps) : first;
+        scales[i] = kept_scale<float>(next, scales[i], 0);
+      }
+    }
+  }
 
   // Keeps what was not sent of so many coordinates.
-  void keep(std::uint64_t begin, int count, float const* whole, float const* sent) const;
+  void keep(std::uint64_t begin, int count, float const* whole, float const* sent) const
+  {
+    float* const residual = args_.residual + begin;
+    auto const size       = static_cast<std::size_t>(count);
+    if constexpr (has_adds_lost<feedback_type>) {
+      keep_bounded_residual(set_, whole, sent, residual, size);
+    } else {
+      for (std::size_t i = 0; i < size; ++i) {
+        float const rest =
+          args_.codec.feedback.after(host_group{}, whole[i], whole[i] - sent[i], kept(begin + i));
+        residual[i] = kept_of_matrix(rest);
+      }
+    }
+  }
 
-  // Converts a factor on the wire to float, times `share`. Returns whether all of it is finite.
-  [[nodiscard]] bool receive(
-    matrix_record const& m, int turn, Wire const* wire, float share, float* factor) const;
+  // Fills the columns of the warm start that are zero with random numbers, the same on all ranks. Paired, all get unit length.
+  void refresh(matrix_record const& m, int turn, std::uint64_t turns) const
+  {
+    std::uint64_t const length = m.length(turn);
+    float* const values        = args_.parts.warm + m.slot[turn];
+    cpu_factor factor{set_, values, length, static_cast<int>(m.rank)};
+    for (int k = 0; k < factor.rank(); ++k) {
+      double square = factor.dot(k, k);
+      if (!(square > zero_below)) {
+        std::uint64_t const first = static_cast<unsigned>(k) * length;
+        for (std::uint64_t i = first; i < first + length; ++i) {
+          values[i] =
+            random_start<wide_product>(host_group{}, args_.header->seed, m.slot[turn] + i, turns);
+        }
+        square = factor.dot(k, k);
+      }
+      if (agrees<Codec> && square > zero_below) { factor.scale(k, 1.0 / std::sqrt(square)); }
+    }
+  }
 
-  // The product of 64 rows from `begin` and 64 columns from `at`; `sent` is the factor of the turn.
-  void rebuild(matrix_record const& m,
-               int turn,
-               float const* sent,
-               std::uint64_t begin,
-               std::uint64_t at,
-               float* product) const;
-  void reconstruct(matrix_record const& m, int turn, std::uint64_t begin, bool keeps) const;
-  void keep_warm(matrix_record& m, int turn) const;
-  void refresh(matrix_record const& m, int turn, std::uint64_t turns, bool normalize) const;
+  // Converts a reduced factor to float, times `share`: what was sent last to `factor[1]`, P before it to `factor[0]`. Returns
+  // whether all of it is finite.
+  [[nodiscard]] bool receive(matrix_record const& m, int turn, wire const* from, float share) const
+  {
+    float* const to = args_.parts.factor[turn == this->turn() ? 1 : 0];
+    return convert_values(
+      set_, from + m.slot[turn], to + m.slot[turn], share, m.rank * m.length(turn));
+  }
 
-  [[nodiscard]] exchange_args<floats_in_wire, Element> bypass_args() const;
+  // The product of 64 rows from `begin` and 64 columns from `at`.
+  void rebuild(
+    matrix_record const& m, int turn, std::uint64_t begin, std::uint64_t at, float* product) const
+  {
+    int const rows     = static_cast<int>(std::min<std::uint64_t>(block, m.rows - begin));
+    int const lanes    = static_cast<int>(std::min<std::uint64_t>(block, m.columns - at));
+    int const rank     = static_cast<int>(m.rank);
+    float const* now   = args_.parts.factor[1] + m.slot[turn];
+    float const* other = args_.parts.factor[0] + m.slot[1 - turn];
+    float const* left  = m.sends_rows(turn) ? now : other;
+    float const* right = m.sends_rows(turn) ? other : now;
+    alignas(64) float tile[max_rank * block];
+    for (int k = 0; k < rank; ++k) {
+      float* const end =
+        std::copy_n(right + static_cast<unsigned>(k) * m.columns + at, lanes, tile + k * block);
+      std::fill(end, tile + (k + 1) * block, 0.0f);
+    }
+    std::fill_n(product, rows * block, 0.0f);
+    multiply_block(set_, left + begin, 1, m.rows, rows, rank, tile, product);
+  }
+
+  // Writes the mean of 64 rows in place of the gradient, and what it leaves out to the residual.
+  void reconstruct(matrix_record const& m, int turn, std::uint64_t begin, bool keeps) const
+  {
+    int const rows      = static_cast<int>(std::min<std::uint64_t>(block, m.rows - begin));
+    bool const poisoned = args_.parts.poisoned[number_of(m)] != 0;
+    float const least   = least_scale_of(m);
+    [[maybe_unused]] float first_scale = 0;
+    if constexpr (keeps_metric<Codec>) { first_scale = keeps ? first_scale_of(m, turn) : 0; }
+    alignas(64) float product[block * block];
+    alignas(64) float whole[feeds_back<Codec> ? block : 1];
+    for (std::uint64_t at = 0; at < m.columns; at += block) {
+      int const lanes = static_cast<int>(std::min<std::uint64_t>(block, m.columns - at));
+      if (poisoned) {
+        std::fill_n(product, rows * block, std::numeric_limits<float>::quiet_NaN());
+      } else {
+        rebuild(m, turn, begin, at, product);
+      }
+      for (int row = 0; row < rows; ++row) {
+        std::uint64_t const first =
+          m.offset + (begin + static_cast<unsigned>(row)) * m.columns + at;
+        Element* const to = args_.gradient + first;
+        float* const mean = product + row * block;
+        if constexpr (feeds_back<Codec>) {
+          if (keeps) { load<false>(first, lanes, whole); }
+        }
+        if constexpr (in_metric<Codec>) {
+          leave_metric(keeps, least, first_scale, first, lanes, mean);
+        }
+        for (int i = 0; i < lanes; ++i) {
+          to[i]   = finite_from_float<Element>(mean[i]);
+          mean[i] = to_float(to[i]);
+        }
+        if constexpr (feeds_back<Codec>) {
+          if (keeps) { keep(first, lanes, whole, mean); }
+        }
+      }
+    }
+  }
 
   int threads_;
   instruction_set set_;
@@ -158,5 +403,3 @@ requires is_low_rank<Codec>
 }
 
 }  // namespace tersum::inline v0::detail
-
-#include <tersum/lowrank/detail/cpu_low_rank.ipp>

@@ -11,7 +11,7 @@
 #include <tersum/detail/plan_checks.hpp>
 #include <tersum/detail/sections.hpp>
 #include <tersum/layout.hpp>
-#include <tersum/lowrank/detail/low_rank_args.hpp>
+#include <tersum/lowrank/detail/factor_args.hpp>
 #include <tersum/lowrank/low_rank.hpp>
 #include <tersum/lowrank/matrix_record.hpp>
 #include <tersum/plan.hpp>
@@ -30,7 +30,10 @@ class factor_counts : public plan_counts<Codec> {
   using wire = typename Codec::wire_element;
 
  public:
-  static constexpr bool paired = Codec::schedule == low_rank_schedule::paired;
+  using parts_type               = factor_args<wire>;
+  using entry_type               = matrix_record;
+  static constexpr bool paired   = Codec::schedule == low_rank_schedule::paired;
+  static constexpr bool may_grow = true;  // if least_saving is 0
 
   constexpr factor_counts(Codec const& codec, layout const& gradient, world const& ranks)
     : plan_counts<Codec>(codec, gradient, ranks)
@@ -119,53 +122,47 @@ class factor_counts : public plan_counts<Codec> {
   template <class Args>
   constexpr void fill(Args& args) const noexcept
   {
-    args.elements = factor_elements(1);
-    args.chunks   = this->chunks();
-    args.tensors  = this->tensors();
+    plan_counts<Codec>::fill(args);
+    args.parts.elements = factor_elements(1);
     for (int turn = 0; turn < 2; ++turn) {
-      args.blocks[turn]   = blocks(turn);
-      args.products[turn] = product_blocks(turn);
+      args.parts.blocks[turn]   = blocks(turn);
+      args.parts.products[turn] = product_blocks(turn);
     }
-    args.row_blocks   = row_blocks();
-    args.world        = this->world_.size;
-    args.largest      = feeds_back<Codec> ? largest_summand<wire>(this->world_.size)
-                                          : std::numeric_limits<float>::infinity();
-    args.feedback     = this->codec_.feedback;
-    args.codec.metric = this->codec_.metric;
+    args.parts.row_blocks = row_blocks();
+    args.parts.largest    = feeds_back<Codec> ? largest_summand<wire>(this->world_.size)
+                                              : std::numeric_limits<float>::infinity();
   }
   //! @brief Factors in float32 lie on the wire, unless the wire has another element or has only one of them.
   constexpr void take_workspace(section_list& work, auto& args) const noexcept
   {
-    args.poisoned      = work.take<std::uint32_t>("poisoned", this->chunks());
-    auto* const agreed = work.take<wire>("agreed", agreed_scalars());
-    args.wire[1]       = work.take<wire>("payload", factor_elements(1));
-    args.wire[0]       = paired ? agreed : args.wire[1];
-    if constexpr (!std::is_same_v<wire, float>) {
-      args.factor[0] = work.take<float>("even_factor", factor_elements(0));
-      args.factor[1] = work.take<float>("odd_factor", factor_elements(1));
-    } else {
-      args.factor[0] = agreed;
-      if (paired) {
-        work.share("agreed", "even_factor");
-      } else {
-        args.factor[0] = work.take<float>("even_factor", factor_elements(0));
-      }
+    auto& parts    = args.parts;
+    parts.poisoned = work.take<std::uint32_t>("poisoned", this->chunks());
+    wire* agreed   = work.take<wire>("agreed", agreed_scalars());
+    parts.wire[1]  = work.take<wire>("payload", factor_elements(1));
+    parts.wire[0]  = paired ? agreed : parts.wire[1];
+    if constexpr (std::is_same_v<wire, float>) {
+      if (paired) { work.share("agreed", "even_factor"); }
+      parts.factor[0] = paired ? agreed : work.take<float>("even_factor", factor_elements(0));
       work.share("payload", "odd_factor");
-      args.factor[1] = args.wire[1];
+      parts.factor[1] = parts.wire[1];
+    } else {
+      parts.factor[0] = work.take<float>("even_factor", factor_elements(0));
+      parts.factor[1] = work.take<float>("odd_factor", factor_elements(1));
     }
-    args.partials = work.take<float>("slice_sums", maximum(partials_[0], partials_[1]));
-    args.bypass   = work.take<float>("bypass", this->bypassed());
-    args.metric.take_largest(work, this->chunks());
+    parts.partials = work.take<float>("slice_sums", maximum(partials_[0], partials_[1]));
+    args.bypass    = work.take<float>("bypass", this->bypassed());
+    if (Codec::metric_type::scaled) {
+      parts.scales = work.take<std::uint32_t>("largest_scales", this->chunks());
+    }
   }
   constexpr void take_state(section_list& state, auto& args) const noexcept
   {
-    using scales  = kept_scales<typename Codec::metric_type>;
-    args.header   = state.take<state_header>("header", 1);
-    args.records  = state.take<tensor_record>("records", this->tensors());
-    args.matrices = state.take<matrix_record>("table", this->chunks());
+    args.header  = state.take<state_header>("header", 1);
+    args.records = state.take<tensor_record>("records", this->tensors());
+    args.table   = state.take<matrix_record>("table", this->chunks());
     args.bypassed.take_gain(state, this->bypassed());
-    static_cast<scales&>(args.metric) = scales::of(state, this->coordinates());
-    args.warm                         = state.keep<float>("warm", factor_elements(1));
+    args.metric     = decltype(args.metric)::of(state, this->coordinates());
+    args.parts.warm = state.keep<float>("warm", factor_elements(1));
     args.residual = take_residual<Codec>(state, "residual", feeds_back<Codec>, this->coordinates());
   }
 

@@ -21,16 +21,9 @@ namespace tersum::inline v0::detail {
 template <class Codec, class Element>
 inline constexpr bool has_grouped_products = false;
 template <class LowRank, class Feedback>
-requires(
-  !Feedback::enabled ||
-  (has_adds_lost<Feedback> &&
-   !has_kept_weight<
-     Feedback>)) inline constexpr bool has_grouped_products<low_rank_codec<LowRank,
-                                                                           float,
-                                                                           low_rank_schedule::
-                                                                             paired,
-                                                                           Feedback>,
-                                                            float> = true;
+inline constexpr bool
+  has_grouped_products<low_rank_codec<LowRank, float, low_rank_schedule::paired, Feedback>, float> =
+    !Feedback::enabled || (has_adds_lost<Feedback> && !has_kept_weight<Feedback>);
 
 //! @brief Some groups of products C = op(A) B of column-major matrices. The products of a group have equal sizes.
 //!
@@ -109,38 +102,33 @@ struct write_pointers : kernel_of_threads<128, 8> {
     constexpr int turn    = First ? 0 : 1;
     std::uint64_t const i = ctx.block_rank() * ctx.block_threads() + ctx.thread_rank();
     if (i >= args.chunks) { return; }
-    matrix_record const& m = args.matrices[i];
+    matrix_record const& m = args.table[i];
     table.gradient[i]      = args.gradient + m.offset;
     table.residual[i]      = args.residual + m.offset;
-    table.from[i]          = (First ? args.warm : args.factor[0]) + m.slot[1 - turn];
-    table.to[i]            = args.wire[turn] + m.slot[turn];
+    table.from[i]          = (First ? args.parts.warm : args.parts.factor[0]) + m.slot[1 - turn];
+    table.to[i]            = args.parts.wire[turn] + m.slot[turn];
   }
 };
 
-//! @brief A launch for `launch_low_rank` that leaves the products to multiply(groups, matrices,
-//! adds): op(A) B with A of the table's `matrices`, added to C if `adds`.
-template <class Codec, class Launch, class Multiply>
-struct grouped_launch {
+//! @brief An executor that leaves the products of a plan to multiply(groups, matrices, adds): op(A) B with A of the table's
+//! `matrices`, added to C if `adds`.
+template <class Executor, class Codec, class Multiply>
+struct grouped_executor : Executor {
   plan<Codec> const& what;
-  Launch launch;
   product_pointers table;
   Multiply multiply;
 
-  template <class Kernel>
-  [[nodiscard]] status operator()(Kernel const& kernel, std::uint64_t blocks) const
-  {
-    return launch(kernel, blocks);
-  }
+  using Executor::run;
 
   template <bool First>
-  [[nodiscard]] status operator()(multiply_all<First> const&, std::uint64_t) const
+  [[nodiscard]] status run(multiply_all<First> const&,
+                           std::uint64_t,
+                           exchange_args<Codec, float> const& args) const
   {
-    using write            = write_pointers<First>;
-    constexpr auto threads = static_cast<std::uint64_t>(write::template threads<Codec>);
-    if (status const s = launch(write{{}, table}, (what.chunks() + threads - 1) / threads);
-        !s.ok()) {
-      return s;
-    }
+    using write                = write_pointers<First>;
+    constexpr auto threads     = static_cast<std::uint64_t>(write::template threads<Codec>);
+    std::uint64_t const blocks = (what.chunks() + threads - 1) / threads;
+    if (status const s = run(write{{}, table}, blocks, args); !s.ok()) { return s; }
     return for_product_groups(what, First ? 0 : 1, [&](product_groups const& groups) {
       status const s = multiply(groups, table.gradient, false);
       return s.ok() && feeds_back<Codec> ? multiply(groups, table.residual, true) : s;
@@ -149,7 +137,9 @@ struct grouped_launch {
 
   // There are no sums of slices.
   template <bool First>
-  [[nodiscard]] status operator()(add_all<First> const&, std::uint64_t) const
+  [[nodiscard]] status run(add_all<First> const&,
+                           std::uint64_t,
+                           exchange_args<Codec, float> const&) const
   {
     return {};
   }

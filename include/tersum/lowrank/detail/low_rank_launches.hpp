@@ -8,7 +8,7 @@
 
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/exchange_kernels.hpp>
-#include <tersum/exchange/detail/exchange_residuals.hpp>
+#include <tersum/exchange/detail/exchange_launches.hpp>
 #include <tersum/exchange/detail/launch_list.hpp>
 #include <tersum/lowrank/detail/block_low_rank.hpp>
 #include <tersum/lowrank/detail/block_matrix.hpp>
@@ -25,30 +25,19 @@ namespace tersum::inline v0::detail {
 
 //! @name Kernels
 //! @{
-struct write_header : kernel_of_threads<32, &cuda_tuning::small_blocks> {
-  std::uint64_t seed;
-  std::uint64_t coordinates;
-  std::uint64_t fingerprint;
-
-  TERSUM_RUNS(if (ctx.thread_rank() == 0) {
-    *args.header = first_header(args, seed, coordinates, 0, fingerprint);
-    args.bypassed.first_gain();
-  })
-};
-
-struct write_records : table_batch<tensor_record>,
-                       kernel_of_threads<32, &cuda_tuning::small_blocks> {
-  TERSUM_RUNS(write_table(ctx, *this, args.records))
-};
-
-struct write_matrices : table_batch<matrix_record>,
-                        kernel_of_threads<32, &cuda_tuning::small_blocks> {
-  TERSUM_RUNS(write_table(ctx, *this, args.matrices))
+//! Some matrices of a plan, passed by value so that no host memory has to outlive the call. A thread writes one.
+struct write_matrices : kernel_of_threads<32, &cuda_tuning::small_blocks> {
+  static constexpr unsigned capacity = 32;
+  matrix_record records[capacity];
+  std::uint64_t first;  //!< Number of the first one.
+  unsigned count;
+  TERSUM_RUNS(unsigned const i = ctx.thread_rank();
+              if (i < count) { args.table[first + i] = records[i]; })
 };
 
 //! One block a matrix.
 struct start_warm : kernel_of_threads<factor_threads, &cuda_tuning::small_blocks> {
-  TERSUM_RUNS(refresh_warm(ctx, args, args.matrices[ctx.block_rank()], 1, 0, agrees<Codec>))
+  TERSUM_RUNS(refresh_warm(ctx, args, args.table[ctx.block_rank()], 1, 0))
 };
 
 //! `rebuild_splits` blocks for 64 rows of a matrix.
@@ -64,8 +53,8 @@ struct multiply_all : kernel_of_threads<product_threads, &cuda_tuning::product_b
   static constexpr int shared =
     (64 + (Codec::rank + 7) / 8 * 8) * product_stride* static_cast<int>(sizeof(float));
 
-  TERSUM_RUNS(
-    multiply_matrices(ctx, args, First ? 0 : turn_of(args), First ? args.warm : args.factor[0]))
+  TERSUM_RUNS(multiply_matrices(
+    ctx, args, First ? 0 : turn_of(args), First ? args.parts.warm : args.parts.factor[0]))
 };
 
 //! `adders_of_block` blocks for 64 elements of the columns of a factor; only matrices that are divided have work for them.
@@ -102,97 +91,6 @@ struct rebuild_all : kernel_of_threads<product_threads, &cuda_tuning::rebuild_bl
 struct keep_all_warm : kernel_of_threads<factor_threads, &cuda_tuning::small_blocks> {
   TERSUM_RUNS(keep_warm(ctx, args))
 };
-
-struct advance_step : kernel_of_threads<32, &cuda_tuning::small_blocks> {
-  TERSUM_RUNS(if (ctx.thread_rank() == 0) { args.header->step = args.header->step + 1; })
-};
-//! @}
-
-//! @name Launches
-//! `launch(kernel, blocks)` enqueues and returns a status; none for 0 blocks.
-//! @{
-
-//! After warm start and residual were set to zero.
-template <class Codec, class Launch>
-[[nodiscard]] status initialize_low_rank(plan<Codec> const& plan,
-                                         std::uint64_t seed,
-                                         Launch const& launch)
-{
-  status result  = launch(write_header{{}, seed, plan.coordinates(), plan.state_fingerprint()}, 1);
-  auto const add = [&](auto& batch, auto const& record) {
-    batch.records[batch.count++] = record;
-    if (batch.count < batch.capacity) { return; }
-    if (result.ok()) { result = launch(batch, 1); }
-    batch.first += static_cast<unsigned>(batch.count);
-    batch.count = 0;
-  };
-  write_records records{};
-  plan.for_each_record([&](tensor_record const& r) { add(records, r); });
-  if (result.ok()) { result = launch(records, records.count > 0 ? 1 : 0); }
-  write_matrices matrices{};
-  plan.for_each_matrix([&](matrix_record const& m) { add(matrices, m); });
-  if (result.ok()) { result = launch(matrices, matrices.count > 0 ? 1 : 0); }
-  return result.ok() ? launch(start_warm{}, plan.chunks()) : result;
-}
-
-//! The larger of the grids of the two turns, since only the device knows which turn it is.
-template <class Codec>
-[[nodiscard]] std::uint64_t blocks_of_turn(plan<Codec> const& plan)
-{
-  return agrees<Codec> ? plan.blocks(1) : maximum(plan.blocks(0), plan.blocks(1));
-}
-
-//! A product: one launch for all matrices, and a second one if some are divided into slices.
-template <bool First, class Codec, class Launch>
-[[nodiscard]] status launch_product(plan<Codec> const& plan, Launch const& launch)
-{
-  std::uint64_t blocks = 0, adders = 0;
-  for (int turn = 0; turn < 2; ++turn) {
-    if (agrees<Codec> && turn != (First ? 0 : 1)) { continue; }
-    blocks = maximum(blocks, plan.product_blocks(turn));
-    if (plan.partial_sums(turn) > 0) { adders = maximum(adders, plan.blocks(turn)); }
-  }
-  status const s = launch(multiply_all<First>{}, blocks);
-  return s.ok() ? launch(add_all<First>{}, adders * adders_of_block<Codec>) : s;
-}
-
-//! Gradient to P, from the warm start.
-template <class Codec, class Launch>
-[[nodiscard]] status launch_low_rank(stage::measure, plan<Codec> const& plan, Launch const& launch)
-{
-  return launch_product<true>(plan, launch);
-}
-
-template <class Codec, class Launch>
-[[nodiscard]] status launch_low_rank(stage::orthonormalize,
-                                     plan<Codec> const& plan,
-                                     Launch const& launch)
-{
-  return launch(orthonormalize_all{}, plan.chunks());
-}
-
-//! Gradient to Q or, when alternating, to the factor of the turn.
-template <class Codec, class Launch>
-[[nodiscard]] status launch_low_rank(stage::encode, plan<Codec> const& plan, Launch const& launch)
-{
-  return launch_product<false>(plan, launch);
-}
-
-template <class Codec, class Launch>
-[[nodiscard]] status launch_low_rank(stage::decode, plan<Codec> const& plan, Launch const& launch)
-{
-  // All kernels that may find a value that is not finite come before the one that writes residuals.
-  if (status const s = launch(receive_all{}, blocks_of_turn(plan)); !s.ok()) { return s; }
-  std::uint64_t const blocks = plan.row_blocks() * rebuild_splits;
-  status const result        = launch(rebuild_all{}, blocks);
-  return result.ok() ? launch(keep_all_warm{}, plan.chunks()) : result;
-}
-
-template <class Codec, class Launch>
-[[nodiscard]] status launch_low_rank(stage::finish, plan<Codec> const&, Launch const& launch)
-{
-  return launch(advance_step{}, 1);
-}
 //! @}
 
 template <class Executor, class Codec, class Element>
@@ -200,9 +98,20 @@ requires is_low_rank<Codec>
 [[nodiscard]] status run_stage(stage::initialize const& stage,
                                launch_list<Executor, Codec, Element>& launches)
 {
-  launches.clear_state();
-  if (!launches.result().ok()) { return launches.result(); }
-  return initialize_low_rank(launches.plan(), stage.seed, launches.each());
+  initialize_records(launches, stage.seed);
+  write_matrices batch{};
+  auto const flush = [&] {
+    launches(batch, batch.count > 0 ? 1 : 0);
+    batch.first += batch.count;
+    batch.count = 0;
+  };
+  launches.plan().for_each_matrix([&](matrix_record const& m) {
+    batch.records[batch.count++] = m;
+    if (batch.count == batch.capacity) { flush(); }
+  });
+  flush();
+  launches(start_warm{}, launches.plan().chunks());
+  return launches.result();
 }
 
 //! One launch, and one that clears a word for each matrix.
@@ -211,46 +120,64 @@ requires is_low_rank<Codec>
 [[nodiscard]] status run_stage(stage::prepare_metric,
                                launch_list<Executor, Codec, Element>& launches)
 {
-  launches.clear(launches.args().metric.largest, launches.plan().chunks());
+  launches.clear(launches.args().parts.scales, launches.plan().chunks());
   launches(find_largest_scales{}, launches.plan().row_blocks() * rebuild_splits);
   return launches.result();
 }
 
+//! @brief A product: one launch for all matrices, and a second one if some are divided into slices. Alternating, the grids are the
+//! larger ones of the two turns, since only the device knows which turn it is.
+template <bool First>
+[[nodiscard]] status launch_product(launching auto& launches)
+{
+  using codec          = codec_of<decltype(launches)>;
+  auto const& plan     = launches.plan();
+  std::uint64_t blocks = 0, adders = 0;
+  for (int turn = 0; turn < 2; ++turn) {
+    if (agrees<codec> && turn != (First ? 0 : 1)) { continue; }
+    blocks = maximum(blocks, plan.product_blocks(turn));
+    if (plan.partial_sums(turn) > 0) { adders = maximum(adders, plan.blocks(turn)); }
+  }
+  launches(multiply_all<First>{}, blocks);
+  launches(add_all<First>{}, adders * adders_of_block<codec>);
+  return launches.result();
+}
+
+//! Gradient to P, from the warm start.
 template <class Executor, class Codec, class Element>
 requires is_low_rank<Codec>
-[[nodiscard]] status run_stage(stage::measure stage,
+[[nodiscard]] status run_stage(stage::measure, launch_list<Executor, Codec, Element>& launches)
+{
+  return launch_product<true>(launches);
+}
+
+template <class Executor, class Codec, class Element>
+requires is_low_rank<Codec>
+[[nodiscard]] status run_stage(stage::orthonormalize,
                                launch_list<Executor, Codec, Element>& launches)
 {
-  return launch_low_rank(stage, launches.plan(), launches.each());
+  launches(orthonormalize_all{}, launches.plan().chunks());
+  return launches.result();
 }
 
+//! Gradient to Q or, when alternating, to the factor of the turn.
 template <class Executor, class Codec, class Element>
 requires is_low_rank<Codec>
-[[nodiscard]] status run_stage(stage::orthonormalize stage,
-                               launch_list<Executor, Codec, Element>& launches)
+[[nodiscard]] status run_stage(stage::encode, launch_list<Executor, Codec, Element>& launches)
 {
-  return launch_low_rank(stage, launches.plan(), launches.each());
+  return launch_product<false>(launches);
 }
 
+//! All kernels that may find a value that is not finite come before the one that writes residuals.
 template <class Executor, class Codec, class Element>
 requires is_low_rank<Codec>
-[[nodiscard]] status run_stage(stage::encode stage, launch_list<Executor, Codec, Element>& launches)
+[[nodiscard]] status run_stage(stage::decode, launch_list<Executor, Codec, Element>& launches)
 {
-  return launch_low_rank(stage, launches.plan(), launches.each());
-}
-
-template <class Executor, class Codec, class Element>
-requires is_low_rank<Codec>
-[[nodiscard]] status run_stage(stage::decode stage, launch_list<Executor, Codec, Element>& launches)
-{
-  return launch_low_rank(stage, launches.plan(), launches.each());
-}
-
-template <class Executor, class Codec, class Element>
-requires is_low_rank<Codec>
-[[nodiscard]] status run_stage(stage::finish stage, launch_list<Executor, Codec, Element>& launches)
-{
-  return launch_low_rank(stage, launches.plan(), launches.each());
+  auto const& plan = launches.plan();
+  launches(receive_all{}, agrees<Codec> ? plan.blocks(1) : maximum(plan.blocks(0), plan.blocks(1)));
+  launches(rebuild_all{}, plan.row_blocks() * rebuild_splits);
+  launches(keep_all_warm{}, plan.chunks());
+  return launches.result();
 }
 
 }  // namespace tersum::inline v0::detail

@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What kernels of an exchange of factors are given besides what all are.
+
+#pragma once
+
+#include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/random/philox.hpp>
+#include <tersum/types.hpp>
+
+#include <cstdint>
+
+namespace tersum::inline v0::detail {
+
+//! @brief Magnitudes from which feedback takes a gradient for one that is not finite when its matrix is multiplied.
+//!
+//! Each rank keeps its gradient without the mean of all, so that what one has alone stays in the residuals of all of them, and
+//! cancels there up to rounding. None may be cut by itself, therefore, and none ever has to be.
+template <class Wire>
+inline constexpr float multiplied_below = minimum(sendable_below<Wire>, 0x1p40f);
+
+//! @brief A gradient as feedback is given it: the same to the last bit; where it is multiplied infinity from there on.
+template <bool Multiplied, class Wire, class Arithmetic>
+[[nodiscard]] TERSUM_INLINE float gradient_of(Arithmetic const&, float value)
+{
+  constexpr float limit = multiplied_below<Wire>;
+  float const above     = Arithmetic::multiply(value, 0x1p127f / limit * 2);
+  return Multiplied ? Arithmetic::multiply(above, limit * 0x1p-128f) : value;
+}
+
+//! @brief An element of a column of the warm start that is zeros, in [-1, 1): the same on all ranks, new in each turn.
+//! @param at  The element among all of the warm start.
+template <class Product, class Arithmetic>
+[[nodiscard]] TERSUM_INLINE float random_start(Arithmetic const&,
+                                               std::uint64_t const& seed,
+                                               std::uint64_t at,
+                                               std::uint64_t turns)
+{
+  philox_block const draw = philox4x32<7, Product>({{static_cast<std::uint32_t>(at),
+                                                     static_cast<std::uint32_t>(at >> 32),
+                                                     static_cast<std::uint32_t>(turns),
+                                                     0x6c6f7772u}},
+                                                   seed);
+  return Arithmetic::multiply(static_cast<float>(static_cast<std::int32_t>(draw.word[0])),
+                              0x1p-31f);
+}
+
+//! @brief Factors of matrices in the caller's memory. They lie column after column, matrix after matrix.
+template <class Wire>
+struct factor_args {
+  float* warm;              // what the next exchange starts from
+  std::uint32_t* poisoned;  // one a matrix: whether a reduced factor is not finite
+  std::uint32_t* scales;    // one a matrix: the bits of its largest scale; null without a metric
+  Wire* wire[2];            // P and Q; both the payload when alternating
+  float* factor[2];  // P and Q in float; alternating: what the turn starts from and what it sends
+  float* partials;   // sums of slices
+  std::uint64_t elements;  // of the payload
+  std::uint64_t blocks[2];
+  std::uint64_t products[2];  // thread blocks of products
+  std::uint64_t row_blocks;
+  float largest;  // of what feedback sends as a 16-bit factor: see largest_summand
+};
+
+}  // namespace tersum::inline v0::detail
