@@ -58,6 +58,9 @@ void for_each_sharded_preset(Visitor visit)
 {
   examples::for_each_sharded_preset(visit);
   examples::for_each_summed_shards_preset(visit);
+#if !defined(TERSUM_EXAMPLES_FEW)
+  visit("sharded_8", "sharded_4 with 8 bits: next to no error", tersum::presets::sharded<8>{});
+#endif
 }
 
 #endif

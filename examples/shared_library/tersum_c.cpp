@@ -24,6 +24,7 @@ struct tersum_codec {
   tersum_options options;
   std::string preset;
   std::unique_ptr<shared_library::any_codec> codec;
+  std::uint64_t fingerprint;  // of this rank's
 };
 
 namespace shared_library {
@@ -237,6 +238,45 @@ int check_workspace(tersum_codec const& codec, void const* workspace) noexcept
   return fail(TERSUM_INVALID_ARGUMENT, "workspace is a null pointer or not aligned to 16 bytes");
 }
 
+//! What stands behind the codec's own workspace on the host: whose it is, and how many steps have been done in it, up to the last
+//! call. What a call reads there says how far it reads, so that no call may come before those that write it.
+struct progress {
+  std::uint64_t fingerprint;
+  std::uint64_t steps;
+};
+
+std::size_t progress_offset(tersum_codec const& codec) noexcept
+{
+  return (codec.codec->workspace_bytes() + 15) / 16 * 16;
+}
+
+//! On a device nothing is read back.
+bool has_progress(tersum_codec const& codec) noexcept
+{
+  return codec.options.device == TERSUM_HOST && codec.codec->workspace_bytes() > 0;
+}
+
+void set_progress(tersum_codec const& codec, void* workspace, std::size_t steps) noexcept
+{
+  if (!has_progress(codec)) { return; }
+  progress const done{codec.fingerprint, steps};
+  std::memcpy(static_cast<std::byte*>(workspace) + progress_offset(codec), &done, sizeof done);
+}
+
+//! Whether the last call in this workspace was the one before step `index`.
+int check_progress(tersum_codec const& codec, void const* workspace, std::size_t index) noexcept
+{
+  std::size_t before = index;
+  while (before > 0 && codec.codec->step(before - 1).kind != TERSUM_CALL) { --before; }
+  if (before == 0 || !has_progress(codec)) { return TERSUM_OK; }
+  progress done{};
+  std::memcpy(
+    &done, static_cast<std::byte const*>(workspace) + progress_offset(codec), sizeof done);
+  if (done.fingerprint == codec.fingerprint && done.steps == before) { return TERSUM_OK; }
+  return fail(TERSUM_INVALID_ARGUMENT,
+              "steps are out of order: the last call in this workspace was not the one before");
+}
+
 int check_codec(tersum_codec const* codec) noexcept
 {
   if (codec != nullptr) { return TERSUM_OK; }
@@ -292,12 +332,15 @@ int run_at(tersum_codec const& codec,
   if (int const r = check_state_memory(state); r != TERSUM_OK) { return r; }
   if (int const r = check_workspace(codec, workspace); r != TERSUM_OK) { return r; }
   if (int const r = check_stream(codec, stream); r != TERSUM_OK) { return r; }
-  return guarded([&] {
+  if (int const r = check_progress(codec, workspace, index); r != TERSUM_OK) { return r; }
+  int const result = guarded([&] {
     return report(of.run(
       index,
       {gradient, bytes_at(state, of.state_bytes()), bytes_at(workspace, of.workspace_bytes())},
       stream));
   });
+  set_progress(codec, workspace, result == TERSUM_OK ? index + 1 : 0);
+  return result;
 }
 
 int run_named(tersum_codec const* codec,
@@ -421,7 +464,9 @@ int tersum_open(tersum_options const* options, tersum_codec** codec)
     opened->options.tensors    = nullptr;
     opened->options.boundaries = nullptr;
     opened->codec              = std::move(made.codec);
-    *codec                     = opened.release();
+    opened->fingerprint =
+      opened->codec->fingerprint(static_cast<std::uint64_t>(opened->options.rank));
+    *codec = opened.release();
     return static_cast<int>(TERSUM_OK);
   });
 }
@@ -435,7 +480,9 @@ size_t tersum_state_bytes(tersum_codec const* codec)
 
 size_t tersum_workspace_bytes(tersum_codec const* codec)
 {
-  return codec == nullptr ? 0 : codec->codec->workspace_bytes();
+  if (codec == nullptr) { return 0; }
+  return has_progress(*codec) ? progress_offset(*codec) + sizeof(progress)
+                              : codec->codec->workspace_bytes();
 }
 
 double tersum_bits_per_coordinate(tersum_codec const* codec)
@@ -577,6 +624,7 @@ int tersum_add(tersum_codec const* codec,
     return fail(TERSUM_INVALID_ARGUMENT, "to, a or b is not aligned to the elements of the round");
   }
   if (int const r = check_stream(*codec, stream); r != TERSUM_OK) { return r; }
+  if (int const r = check_progress(*codec, workspace, index); r != TERSUM_OK) { return r; }
   return guarded([&] {
     return report(
       of.add(index, bytes_at(workspace, of.workspace_bytes()), to, a, b, first, count, stream));

@@ -14,7 +14,8 @@
  *          else:                        your collective on the workspace, as the step says
  *
  *  An exchange is a list of steps: calls of this library, and rounds in which ranks meet. After the last one the gradient
- *  is the mean over the ranks, with the same bits on all of them. Presets sharded_* and summed_shards_* are for reduce-scatters: there each rank
+ *  is the mean over the ranks, with the same bits on all of them. On TERSUM_HOST a call, or `tersum_add`, is refused unless the last
+ *  call in its workspace was the one before; the first begins anew. On TERSUM_CUDA the order is the caller's. Presets sharded_* and summed_shards_* are for reduce-scatters: there each rank
  *  gets the mean of its own shard, in its place in the gradient, and the rest stays as it was. The calls have the names of the library's own: measure,
  *  encode, recompress, decode.
  *
@@ -208,7 +209,8 @@ TERSUM_C_API int tersum_encode(tersum_codec const* codec, void* gradient, void* 
 TERSUM_C_API int tersum_recompress(tersum_codec const* codec, void* gradient, void* state, void* workspace, void* stream);
 TERSUM_C_API int tersum_decode(tersum_codec const* codec, void* gradient, void* state, void* workspace, void* stream);
 /** to[i] = a[i] + b[i] by the operation of round `index`, for elements first .. first + count - 1 of the round, of which
- *  `to`, `a` and `b` point to the first. `to` may be `a` or `b`. For transports that only move. */
+ *  `to`, `a` and `b` point to the first. `to` may be `a` or `b`. It does sums of every kind: of floats, halves and integers, maxima, and
+ *  TERSUM_OTHER; so a transport needs to move bytes only. All ranks must add in one order. */
 TERSUM_C_API int tersum_add(tersum_codec const* codec, size_t index, void* workspace, void* to, void const* a, void const* b,
                             size_t first, size_t count, void* stream);
 /** @} */

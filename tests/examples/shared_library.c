@@ -322,7 +322,7 @@ static void check_refused(int result, char const* argument)
   CHECK(strncmp(tersum_last_error(), argument, strlen(argument)) == 0);
 }
 
-/* Memory that is null or misaligned is refused in every call of every preset. */
+/* Memory that is null or misaligned, and a wrong order, are refused in every call of every preset. */
 static void check_memory(char const* preset)
 {
   tersum_tensor const matrix = {60, 80, 0, 1, 0};
@@ -347,11 +347,14 @@ static void check_memory(char const* preset)
       check_refused(tersum_run(codec, i, gradient, state + 8, workspace, NULL), "state");
       check_refused(tersum_run(codec, i, gradient, state, NULL, NULL), "workspace");
       check_refused(tersum_run(codec, i, gradient, state, workspace + 8, NULL), "workspace");
+      /* What it would read in a workspace without the calls before is how far to read. */
+      if (i > 0) { check_refused(tersum_run(codec, i, gradient, state, workspace, NULL), "steps are out of order"); }
     } else if (step.kind == TERSUM_REDUCE && step.count > 0) {
       char* const at = workspace + step.offset;
       check_refused(tersum_add(codec, i, NULL, at, at, at, 0, 1, NULL), "workspace");
       check_refused(tersum_add(codec, i, workspace + 8, at, at, at, 0, 1, NULL), "workspace");
       check_refused(tersum_add(codec, i, workspace, NULL, at, at, 0, 1, NULL), "to, a or b");
+      check_refused(tersum_add(codec, i, workspace, at, at, at, 0, 1, NULL), "steps are out of order");
       if (step.element_bytes > 1) {
         check_refused(tersum_add(codec, i, workspace, at, at, at + 1, 0, 1, NULL), "to, a or b");
       }

@@ -86,7 +86,7 @@ class PyTorch(unittest.TestCase):
     def of_world(self, world, codecs, resumed):
         """Trainings, then such as go on with their checkpoints in other processes, of which at last one dies."""
         tasks = ["presets", "shards", *[f"training:{codec}" for codec in ("fp32", *codecs)], "accumulation", "not_finite", "rules",
-                 "names", "early", "early_errors", "several_models", "carried", "unused", "late_group", "momenta:fp32", "momenta:two_shot_1_ef"]
+                 "names", "early", "early_errors", "several_models", "carried", "advice", "fp32_accumulation", "unused", "late_group", "momenta:fp32", "momenta:two_shot_1_ef"]
         if world == 4:
             tasks += ["two_levels", "subset"]
         if int(importlib.metadata.version("torch").split(".")[0]) >= 2:
