@@ -13,6 +13,8 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <list>
+#include <mutex>
 #include <new>
 #include <utility>
 
@@ -158,12 +160,54 @@ class fiber {
 #endif
 };
 
-//! At least `count` fibers, which live as long as the calling thread, so that stacks are made once.
+//! The fibers of one thread. A thread that ends leaves them to one that begins, so that stacks are made once.
+class fibers_of_thread {
+ public:
+  fibers_of_thread()
+  {
+    std::scoped_lock const lock{mutex()};
+    if (left().empty()) {
+      own_.emplace_back();
+    } else {
+      own_.splice(own_.begin(), left(), left().begin());
+    }
+  }
+  fibers_of_thread(fibers_of_thread const&)            = delete;
+  fibers_of_thread& operator=(fibers_of_thread const&) = delete;
+  ~fibers_of_thread()
+  {
+    std::scoped_lock const lock{mutex()};
+    left().splice(left().begin(), own_);
+  }
+
+  [[nodiscard]] std::deque<fiber>& at_least(std::size_t count)
+  {
+    auto& fibers = own_.front();
+    while (fibers.size() < count) { fibers.emplace_back(); }
+    return fibers;
+  }
+
+ private:
+  // Neither is destroyed before the last thread ends.
+  [[nodiscard]] static std::mutex& mutex()
+  {
+    static auto* const out = new std::mutex;
+    return *out;
+  }
+  [[nodiscard]] static std::list<std::deque<fiber>>& left()
+  {
+    static auto* const out = new std::list<std::deque<fiber>>;
+    return *out;
+  }
+
+  std::list<std::deque<fiber>> own_;  // one element
+};
+
+//! At least `count` fibers, which are the calling thread's as long as it lives.
 [[nodiscard]] inline std::deque<fiber>& fiber_pool(std::size_t count)
 {
-  static thread_local std::deque<fiber> pool;
-  while (pool.size() < count) { pool.emplace_back(); }
-  return pool;
+  static thread_local fibers_of_thread fibers;
+  return fibers.at_least(count);
 }
 
 }  // namespace tersum::emulator
