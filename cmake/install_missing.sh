@@ -33,8 +33,9 @@ install_missing() {
   fi
   command -v apt-get >/dev/null || { echo "missing, and there is no apt-get: ${packages[*]}" >&2; return 1; }
   echo "installing ${packages[*]}"
-  if ! "${as_root[@]}" apt-get update -qq ||
-    ! "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+  # Lists of packages that a call before this one has read are read no more.
+  [ -n "${lists_are_read:-}" ] || { "${as_root[@]}" apt-get update -qq && lists_are_read=yes; }
+  if ! "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
       "${packages[@]}" </dev/null >/dev/null; then
     echo "apt-get could not install ${packages[*]}" >&2
     return 1

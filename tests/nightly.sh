@@ -52,9 +52,12 @@ check "golden digests in all elements" build_and_test elements cpu '^tersum\.tes
   "-DTERSUM_TEST_ONLY=$golden" -DTERSUM_BUILD_BENCH=OFF -DTERSUM_BUILD_EXAMPLES=OFF -DTERSUM_TRANSPORTS=OFF -DTERSUM_TEST_MISTAKES=OFF
 check "golden digests by clang" build_and_test golden cpu-clang '^tersum\.test\.' all \
   "-DTERSUM_TEST_ONLY=$golden" -DTERSUM_TEST_FEW_CODECS=OFF -DTERSUM_FUZZERS=OFF -DTERSUM_TEST_MISTAKES=OFF
-check "laws of codecs under the sanitizers" build_and_test sanitize sanitize '^tersum\.test\.' all \
+check "laws of codecs, and all codecs of random exchanges, under the sanitizers" build_and_test sanitize sanitize '^tersum\.(test|fuzz)\.' all \
+  -DTERSUM_FUZZ_CODECS=all \
   '-DTERSUM_TEST_ONLY=^(baselines|codec|device|execute|feedback|lowrank)\..*\.cpu$|^lowrank\.kernels' \
   '-DTERSUM_TEST_SKIP=\.(theory|two_shot_theory|reference|sample_gradients|selection_errors)\.'
+check "transports with every preset" build_and_test transports cpu '^tersum\.test\.interop\.' all \
+  '-DTERSUM_TEST_ONLY=^none$' -DTERSUM_TEST_TRANSPORTS_ALL_CODECS=ON -DTERSUM_BUILD_BENCH=OFF -DTERSUM_BUILD_EXAMPLES=OFF
 check "golden digests with more flags" bash tests/golden/other_compilers.sh build/nightly-other_compilers all
 if find_nvcc build/nvcc; then
   check "the shared library with every preset on the simulated device" build_and_test cuda cuda \

@@ -14,7 +14,7 @@ seconds=${1:?usage: bash tests/fuzz/run.sh SECONDS [NAME...]}
 shift
 names=("$@")
 [ ${#names[@]} -gt 0 ] || names=(npy layers options plan state payload exchange EXCHANGES)
-cmake --preset cpu-clang -B build/fuzz -DTERSUM_FUZZ_ALL_CODECS="${TERSUM_FUZZ_ALL_CODECS:-ON}" \
+cmake --preset cpu-clang -B build/fuzz -DTERSUM_FUZZ_CODECS="${TERSUM_FUZZ_CODECS:-all}" \
   -DTERSUM_TEST_ONLY='^$' >/dev/null || exit 1
 failed=0
 for name in "${names[@]}"; do

@@ -47,7 +47,7 @@ inline constexpr thread_order reverse{.how = thread_order::rule::reverse};
 }
 
 //! The orders that every kernel body should be run in.
-inline constexpr std::array thread_orders{forward, reverse, shuffled(1), shuffled(2)};
+inline constexpr std::array thread_orders{forward, reverse, shuffled(1)};
 
 //! @brief The ranks 0 .. count - 1 in the order in which to visit them.
 class visiting_order {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! What is tried besides codecs.cpp where TERSUM_FUZZ_ALL_CODECS is on: sums, and low-rank factors of other ranks.
+//! What is tried besides where TERSUM_FUZZ_CODECS is `all`: other elements, widths and ranks of the same kinds.
 
 #include "ranks_of.hpp"
 
@@ -13,7 +13,6 @@ namespace tersum::tests {
 
 TERSUM_TRY(fp32, float);
 TERSUM_TRY(fp16, half);
-TERSUM_TRY(bf16, float);
 TERSUM_TRY(rotated_sat2, float);
 TERSUM_TRY(rotated_sat2_ef, float);
 TERSUM_TRY(rotated_sat4, float);
@@ -23,5 +22,15 @@ TERSUM_TRY(thc_sat4, float);
 TERSUM_TRY(powersgd_r1, float);
 TERSUM_TRY(powersgd_r16, float);
 TERSUM_TRY(powersgd_r64, float);
+TERSUM_TRY(topkc_b2_ef, half);
+TERSUM_TRY(topkc_b8, float);
+TERSUM_TRY(two_shot_4_ef, half);
+TERSUM_TRY(gathered_4, float);
+TERSUM_TRY(metric_3, float);
+TERSUM_TRY(two_shot_4_ef, float);
+TERSUM_TRY(rotated_sat8, float);
+TERSUM_TRY(topkc_b05_ef, float);
+TERSUM_TRY(allocated_sat_2, float);
+TERSUM_TRY(allocated_sat_4, float);
 
 }  // namespace tersum::tests
