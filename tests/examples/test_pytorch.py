@@ -83,12 +83,11 @@ class PyTorch(unittest.TestCase):
         if not there:
             self.skipTest("there is neither Lightning nor Accelerate")
 
-    def of_world(self, world, codecs, resumed):
+    def test_two_ranks(self):
         """Trainings, then such as go on with their checkpoints in other processes, of which at last one dies."""
+        world, codecs, resumed = 2, ("allocated_sat_4_ef", "allocated_2", "topk_b2_ef"), ("rotated_sat4_ef", "powersgd_r4")
         tasks = ["presets", "shards", *[f"training:{codec}" for codec in ("fp32", *codecs)], "accumulation", "not_finite", "rules",
                  "names", "early", "early_errors", "several_models", "carried", "advice", "fp32_accumulation", "unused", "late_group", "momenta:fp32", "momenta:two_shot_1_ef"]
-        if world == 4:
-            tasks += ["two_levels", "subset"]
         if int(importlib.metadata.version("torch").split(".")[0]) >= 2:
             # Gloo of torch 1 cannot broadcast bfloat16, which DDP does before the first step, and there is no FSDP2.
             tasks += ["bfloat16", "compiled", "fsdp2"]
@@ -99,11 +98,10 @@ class PyTorch(unittest.TestCase):
             self.assertIn("the exchange of gradients failed", printed[rank])
             self.assertNotIn("Unable to cast", printed[rank])
 
-    def test_two_ranks(self):
-        self.of_world(2, ("allocated_sat_4_ef", "topk_b2_ef"), ("rotated_sat4_ef", "powersgd_r4"))
-
     def test_four_ranks(self):
-        self.of_world(4, ("rotated_sat4", "allocated_2", "topkc_b2_ef"), ("two_shot_4_ef",))
+        """What depends on the number of ranks, or needs two groups of them."""
+        self.ranks(4, ["shards", "training:rotated_sat4", "training:topkc_b2_ef", "resume:two_shot_4_ef", "not_finite", "carried",
+                       "several_models", "fp32_accumulation", "two_levels", "subset"])
 
     def test_the_ten_lines(self):
         """The program of the README, as it stands there."""
