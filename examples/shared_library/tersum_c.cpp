@@ -480,9 +480,8 @@ size_t tersum_state_bytes(tersum_codec const* codec)
 
 size_t tersum_workspace_bytes(tersum_codec const* codec)
 {
-  if (codec == nullptr) { return 0; }
-  return has_progress(*codec) ? progress_offset(*codec) + sizeof(progress)
-                              : codec->codec->workspace_bytes();
+  if (codec == nullptr || codec->codec->workspace_bytes() == 0) { return 0; }
+  return progress_offset(*codec) + sizeof(progress);
 }
 
 double tersum_bits_per_coordinate(tersum_codec const* codec)
