@@ -274,7 +274,7 @@ TEST_CASE("[collective] initialize has no workspace, and computes no addresses i
         static_cast<void*>(of_parts.parts.received),
         static_cast<void*>(
           pointers(presets::powersgd_r4.plan(layout{1200, matrix}, {.size = 2, .rank = 0}))
-            .factor[1])}) {
+            .parts.factor[1])}) {
     CHECK(in_workspace == nullptr);
   }
 }
