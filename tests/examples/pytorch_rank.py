@@ -572,7 +572,7 @@ def early_errors(rank, world, folder):
            wrapped(nn.Linear(64, 64).double()))
     expect(TypeError, "0: gradients are sparse", tersum_torch.register,
            wrapped(nn.Sequential(nn.Embedding(300, 64, sparse=True), nn.Linear(64, 8))))
-    expect(TypeError, "register takes a DistributedDataParallel, not a Linear", tersum_torch.register, nn.Linear(8, 8))
+    expect(TypeError, "made of one, not a Linear", tersum_torch.register, nn.Linear(8, 8))
     frozen = nn.Sequential(nn.Linear(64, 64).double().requires_grad_(False), nn.Linear(64, 64))
     tersum_torch.register(wrapped(frozen), timeout=TIMEOUT).close()
 
@@ -651,7 +651,7 @@ def compiled(rank, world, folder):
         torch.manual_seed(3)
         module = Model()
         model = compile_(module)
-        hook = tersum_torch.register(getattr(model, "_orig_mod", model),
+        hook = tersum_torch.register(model,
                                      {"version": 1, "default": "two_shot_4", "rules": [{"pattern": "out.*", "codec": "none"}]},
                                      seed=5, timeout=TIMEOUT)
         train(model, torch.optim.SGD(module.parameters(), lr=0.1), range(3), rank)

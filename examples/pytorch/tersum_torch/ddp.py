@@ -49,9 +49,9 @@ def register(ddp: DistributedDataParallel, codec: Codecs = "two_shot_4", *, seed
     wraps. Every rank of the group calls it at the same point; with a torch before 2.1 all ranks do, if the group is not of all. The
     rest is as of `ddp_hook`.
     """
+    ddp = getattr(ddp, "_orig_mod", ddp)  # of torch.compile
     if not isinstance(ddp, DistributedDataParallel):
-        raise TypeError(f"register takes a DistributedDataParallel, not a {type(ddp).__name__}: of what torch.compile made of one it "
-                        "takes the one inside")
+        raise TypeError(f"register takes a DistributedDataParallel, or what torch.compile made of one, not a {type(ddp).__name__}")
     hook = ddp_hook(codec, module=ddp, seed=seed, bucket_mb=bucket_mb, bypass_below=bypass_below, threads=threads, timeout=timeout,
                     ranks_per_host=ranks_per_host)
     ddp.register_comm_hook(None, hook)
