@@ -138,7 +138,7 @@ def main():
                 print(f"{name} has no place for the table {table_name}")
                 faults += 1
             made = make(found)
-            text = marked.sub(lambda _: made, text)
+            text = marked.sub(lambda _: made, text, count=1)
         if write:
             path.write_text(text, encoding="utf-8")
         elif text != before:
