@@ -4,7 +4,7 @@
 //! @file
 //! The roles that policies play, as concepts. Each is made of atoms with one requirement each, so that
 //! compilers name what a policy of yours lacks. (nvcc does so where a codec is given the policy; of a static_assert it
-//! says only that it failed.) Constants are `static constexpr` members. docs/concepts.md explains the roles.
+//! says only that it failed.) Constants are `static constexpr` members. docs/codecs.md has the policies of each role.
 
 #pragma once
 

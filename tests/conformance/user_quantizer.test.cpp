@@ -106,7 +106,7 @@ double residual_of_signs(float clip, int steps)
   return std::sqrt(left / sent);
 }
 
-TEST_CASE("[conformance] residuals of signs are bounded by the step that docs/concepts.md names")
+TEST_CASE("[conformance] residuals of signs are bounded by the step that docs/codecs.md names")
 {
   // Of a normal value x, signs times s root mean squares lose 1 - 2 s E|x| + s^2 = D of the energy. A residual that loses D
   // of itself plus a gradient, ever again, ends at sqrt(D) / (1 - sqrt(D)) gradients, or grows by sqrt(D) if that is above 1.

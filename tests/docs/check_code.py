@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles the C++ code in a page of the documentation, and runs it where what surrounds it has a main, which checks what it made.
+"""Compiles the C++ code in a page of the documentation, and runs it where what surrounds it has a main, which checks what it made;
+its argument is the page.
 
     check_code.py --page PAGE.md --around PAGE.cpp -- COMPILER ARGUMENT...
 
@@ -65,7 +66,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder) / "program"
         failed = compiled(asked.compiler, lines, "-O0", "-pthread", "-o", program)
-        sys.exit(failed or subprocess.run([program]).returncode)
+        sys.exit(failed or subprocess.run([program, asked.page]).returncode)
 
 
 if __name__ == "__main__":

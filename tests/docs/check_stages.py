@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the pictures of the data flow in docs/concepts.md against the list of stages in codec.hpp.
+"""Checks the pictures of the data flow in docs/concepts.md and docs/codecs.md against the list of stages in codec.hpp.
 
     check_stages.py ROOT
 
@@ -63,7 +63,7 @@ def main():
     headers = root / "include" / "tersum"
     parts = parts_of((headers / "stages.hpp").read_text())
     codec = (headers / "codec.hpp").read_text()
-    page = (root / "docs" / "concepts.md").read_text()
+    page = "".join((root / "docs" / name).read_text() for name in ("concepts.md", "codecs.md"))
     pictures = re.findall(r"^```text stages of (\S+)\n(?:call [^\n]*\n)?(.*?)^```", page, re.S | re.M)
     faults = [] if len(pictures) == 4 else [f"{len(pictures)} pictures"]
     for form, block in pictures:

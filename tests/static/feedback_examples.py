@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a scheme of a paper takes at most 40 lines of code, and is named in docs/concepts.md: examples/feedback/."""
+"""Whether a scheme of a paper takes at most 40 lines of code, and is named in docs/codecs.md: examples/feedback/."""
 
 import pathlib
 import re
@@ -17,7 +17,7 @@ def lines_of_code(text):
 
 
 def main():
-    page = (ROOT / "docs/concepts.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/codecs.md").read_text(encoding="utf-8")
     files = sorted((ROOT / "examples/feedback").glob("*.hpp"))
     faults = 0 if files else 1
     for path in files:
@@ -29,7 +29,7 @@ def main():
             print(f"{path.name} has {lines} lines of code, more than {MOST_LINES}")
             faults += 1
         if f"| `{path.name}` |" not in page:
-            print(f"{path.name} is not in the table of docs/concepts.md")
+            print(f"{path.name} is not in the table of docs/codecs.md")
             faults += 1
     print(f"{faults} faults")
     return 1 if faults else 0
