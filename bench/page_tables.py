@@ -32,14 +32,14 @@ import table  # noqa: E402
 # What the presets of README.md are for, and the results of the training that tells their loss.
 PRESETS = {
     "fp16": ("the baseline", None),
-    "two_shot_4": ("any optimizer: start here", "transformer_cosine"),
-    "metric_3": ("AdamW", "transformer_cosine"),
-    "metric_2": ("AdamW, short trainings", "transformer_cosine"),
-    "gathered_2": ("two or three ranks", "transformer_large"),
-    "two_shot_1_ef": ("SGD with momentum", "cnn_large"),
+    "two_shot_4": ("any optimizer: start here", "advised_transformer"),
+    "metric_3": ("AdamW", "advised_transformer"),
+    "metric_2": ("AdamW, short trainings", "advised_transformer"),
+    "gathered_2": ("two or three ranks", "advised_transformer"),
+    "two_shot_1_ef": ("SGD with momentum", "advised_cnn"),
     "topkc_b2_ef": ("embeddings", "recommender"),
-    "rotated_sat4": ("a transport that adds", "transformer"),
-    "sharded_4": ("FSDP, ZeRO", None),
+    "rotated_sat4": ("a transport that adds", "advised_transformer"),
+    "sharded_4": ("FSDP, ZeRO", "advised_transformer"),
 }
 CODECS = """fp16 rotated_sat8 thc_wide4 thc_wide4_partial thc_lookup4 two_shot_4 allocated_4 sharded_4 served_4 rotated_sat4 thc_sat4
 qsgd_4 metric_3 metric_2 two_shot_2 allocated_2 gathered_2 topkc_b2 topkc_b2_ef topk_b2 randomk_b2 powersgd_r4 acp_r4 onebit_ef
@@ -72,6 +72,10 @@ def short(value, digits):
     return f"{value:+.{digits}f}".replace("+0.", "+.").replace("-0.", "-.")
 
 
+# How a training names a codec of which it sends something else back.
+TRAINED = {"sharded_4": "sharded_4,fp16"}
+
+
 def loss_above(name, codec):
     """The difference of the final loss to fp16's: its mean, and its standard error over the seeds, or .001 if that is less."""
     runs = json.loads((TRAININGS / "results" / f"{name}.json").read_text(encoding="utf-8"))
@@ -86,7 +90,7 @@ def presets_table(found):
     for codec, (what_for, training) in PRESETS.items():
         of_sets = [found[name, codec, 4] for name in ("step20", "step300")]
         errors = ["later"] * 2 if codec.endswith("_ef") else [line["error"] for line in of_sets]
-        loss = loss_above(training, codec) if training else "0" if codec == "fp16" else "not trained"
+        loss = loss_above(training, TRAINED.get(codec, codec)) if training else "0"
         lines.append([f"`{codec}`", what_for, payload_bits(of_sets[0]), *errors, loss])
     return markdown(["preset", "<for", "bits", "error, early", "late", "loss above fp16"], lines)
 
