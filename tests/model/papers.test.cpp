@@ -3,7 +3,7 @@
 
 //! @file
 //! The performance model beside published measurements. Each line states by how many percent the model's rounds a second differ
-//! from the paper's; docs/advisor.md has the same table. A difference is a finding, not an error of the test.
+//! from the paper's; docs/advisor.md has the differences. A difference is a finding, not an error of the test.
 //!
 //! Rounds a second are from Han, Vargaftik, Mitzenmacher, Karp and Ben Basat, Beyond throughput and compression ratios (HotNets
 //! 2024): 4 A100 in 2 hosts, 100 Gbit/s, BERT-large with 345 million and VGG19 with 144 million parameters.
