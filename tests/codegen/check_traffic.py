@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds what kernels ask of memory to budgets, by counts of the simulated device.
 
-    check_traffic.py --budgets traffic_budgets.json [--page codegen.md] [--write] PROGRAM...
+    check_traffic.py --budgets traffic_budgets.json [--page traffic.md] [--write] PROGRAM...
 
 PROGRAM is a benchmark that is linked with the simulator, tersum.test.bench.<name>.simulated. The budgets are a JSON object:
 by the regular expression of a benchmark, which runs in the program named `program`,
