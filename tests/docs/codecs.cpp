@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstdio>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -97,22 +96,28 @@ std::vector<std::string> rows(std::string const& name)
     row<Form, tersum::cast<tersum::half>>(start + "`cast` |", chunkers{}, feedbacks{}, metrics{})};
 }
 
+// The rows that the page should have are in it, and no others.
 void check_table(char const* page)
 {
   std::ifstream file{page};
-  std::string const text{std::istreambuf_iterator<char>{file}, {}};
+  std::string line;
+  std::vector<std::string> drawn, made;
+  while (std::getline(file, line)) {
+    if (line.starts_with("| `") && line.find("` | fixed") != line.npos) { drawn.push_back(line); }
+  }
   for (auto const& of_form : {rows<tersum::in_wire>("in_wire"),
                               rows<tersum::two_shot>("two_shot"),
                               rows<tersum::gather>("gather"),
                               rows<tersum::shard>("shard"),
                               rows<tersum::publish>("publish")}) {
-    for (std::string const& line : of_form) {
-      bool const any   = line.find("fixed") != line.npos;
-      bool const there = text.find(line + "\n") != text.npos;
-      if (any != there) {
-        std::printf("%s%s\n", any ? "missing: " : "too much: ", line.c_str()), ++pages::faults;
-      }
+    for (std::string const& row : of_form) {
+      if (row.find("fixed") != row.npos) { made.push_back(row); }
     }
+  }
+  if (drawn != made) {
+    std::puts("The table of docs/codecs.md should be:");
+    for (std::string const& row : made) { std::puts(row.c_str()); }
+    ++pages::faults;
   }
 }
 
