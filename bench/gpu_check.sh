@@ -25,7 +25,7 @@
 #   BUILD          build folder (default build/gpu-check)
 #   ARCHITECTURE   of the code (default: the device's, or 90 where there is none)
 #   PRESETS        those that are measured, by name (default: those that were predicted or are profiled); few; or all
-#   TESTS          regular expression: tests to build and run, of <area>.<name>.cuda (default: all)
+#   TESTS          regular expression: tests to build and run, of <area>.<name>.cuda (default: all of the parts)
 #   DOCTEST_DIR    doctest, BENCHMARK_DIR Google Benchmark: the project's source tree, or a folder into which it is
 #                  installed; needed where the system has none. What cannot be built is skipped, in so many words.
 
@@ -168,7 +168,9 @@ build_all() {
   package benchmark "${BENCHMARK_DIR:-}" benchmark/benchmark.h || bench=OFF
   [ $bench = ON ] || note "skipped: the benchmarks; there is no Google Benchmark that compiles (set BENCHMARK_DIR)"
   [ -f "$(dirname "$(command -v nvcc)")/../include/nccl.h" ] || find_nccl
-  [[ interop.nccl.cuda =~ ${TESTS:-.} ]] || arguments+=(-DTERSUM_TRANSPORTS=OFF)
+  local which=${TESTS:-.}
+  [ -n "${TESTS:-}" ] || in_part second || which=$(IFS='|' && echo "${kinds[*]}")
+  [[ interop.nccl.cuda =~ $which ]] || arguments+=(-DTERSUM_TRANSPORTS=OFF)
   local keep_going=(-k 0)
   if ! command -v ninja >/dev/null; then
     arguments+=(-G "Unix Makefiles")
@@ -182,7 +184,7 @@ build_all() {
   names=$(IFS=';' && echo "${presets[*]}")
   if ! timeout -k 5 "$configures" cmake --preset cuda -B "$build" "-DTERSUM_BUILD_TESTS=$tests" \
     "-DCMAKE_CUDA_ARCHITECTURES=$capability-real" "-DCMAKE_CUDA_FLAGS_RELEASE=-O3 -DNDEBUG" "-DTERSUM_BUILD_BENCH=$bench" \
-    "-DTERSUM_BENCH_PRESETS=$names" "-DTERSUM_TEST_ONLY=(${TESTS:-.}).*\\.cuda\$" -DTERSUM_BENCH_ROTATORS=ON \
+    "-DTERSUM_BENCH_PRESETS=$names" "-DTERSUM_TEST_ONLY=($which).*\\.cuda\$" -DTERSUM_BENCH_ROTATORS=ON \
     -DTERSUM_BUILD_EXAMPLES=OFF -DTERSUM_INSTALL=OFF -DTERSUM_TEST_HEADERS=OFF -DFETCHCONTENT_FULLY_DISCONNECTED=ON \
     "-DCMAKE_PREFIX_PATH=$list" "${arguments[@]}" >>"$log" 2>&1; then
     tail -n 20 "$log"

@@ -17,7 +17,7 @@ by the regular expression of a benchmark, which runs in the program named `progr
                   memory a thousand coordinates and ranks, bytes of memory as of `dram`], of a launch where there are no marks
 
 Ends with status 1 if one is worse than its budget, if a kernel is not there or has no budget, or if the table of all this on the
-page, between the lines of MARKS, is another one. --write writes what was counted to both.
+page, between the lines of MARKS, is another one: of kernels that move a tenth of a byte a coordinate or more. --write writes what was counted to both.
 """
 
 import argparse
@@ -117,6 +117,8 @@ def table_of(counted):
         if "launches" in found:
             title += f": {found['launches']} launches, {found['dram']:g} bytes of memory a coordinate"
         for kernel, (load, store, used, moved, conflicts, _) in found["kernels"].items():
+            if moved < 0.1:
+                continue
             lines.append(f"| {title} | `{kernel}` | {load:g}, {store:g} | {used:g} % | {moved:g} | {conflicts:g} |")
             title = ""
     return "\n".join(lines) + "\n"
