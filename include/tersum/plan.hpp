@@ -60,8 +60,14 @@ class plan : public Codec::counts_type {
       this->layout_.bypass_below  = ~std::uint64_t{0};
       static_cast<counts&>(*this) = counts(codec, this->layout_, this->world_, more...);
     }
-    if (this->check().ok()) { fingerprint_ = describe_state().hash(); }
+    checked_ = counts::check();
+    if (!checked_.ok()) { return; }
+    fingerprint_     = describe_state().hash();
+    state_bytes_     = state_sections().bytes();
+    workspace_bytes_ = workspace_sections().bytes();
   }
+
+  [[nodiscard]] constexpr status check() const noexcept { return checked_; }
 
   //! @brief What `state_header::layout` holds: `state_version` in its lowest byte, and above it a hash of the codec's `describe()`,
   //! of sections, tensors, weights, chunks and boundaries and, where a section is of this rank's part, of rank and world. So a
@@ -107,12 +113,12 @@ class plan : public Codec::counts_type {
   //! Bytes of scratch memory that hold the rounds. Nothing in it needs to survive an exchange.
   [[nodiscard]] constexpr std::size_t workspace_bytes() const noexcept
   {
-    return workspace_sections().bytes();
+    return checked_.ok() ? workspace_bytes_ : workspace_sections().bytes();
   }
   //! Bytes that must live from step to step; `initialize` fills them.
   [[nodiscard]] constexpr std::size_t state_bytes() const noexcept
   {
-    return state_sections().bytes();
+    return checked_.ok() ? state_bytes_ : state_sections().bytes();
   }
   //! The arrays of the workspace and of the state, in the order of memory, by name.
   [[nodiscard, gnu::noinline]] constexpr detail::section_list workspace_sections() const noexcept
@@ -157,7 +163,10 @@ class plan : public Codec::counts_type {
     return all;
   }
 
-  std::uint64_t fingerprint_ = 0;
+  status checked_{};
+  std::uint64_t fingerprint_   = 0;
+  std::size_t state_bytes_     = 0;
+  std::size_t workspace_bytes_ = 0;
 };
 
 }  // namespace tersum::inline v0

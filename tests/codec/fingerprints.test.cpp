@@ -322,7 +322,7 @@ TEST_CASE("[fingerprint] no two sections have the same hash")
       names.insert(it->str(1) + it->str(2));
     }
   }
-  for (std::string const& name : names) { hashes.insert(detail::section{name.c_str()}.hash); }
+  for (std::string const& name : names) { hashes.insert(detail::named(name.c_str())); }
   CHECK(names.size() > 20);
   CHECK(hashes.size() == names.size());
 }

@@ -189,6 +189,7 @@ class codec_counts : public plan_counts<Codec> {
       ++this->tensors_;
       this->chunks_ += record.chunks;
       (record.chunks == 0 ? this->bypassed_ : this->compressed_) += record.size;
+      this->add_facts(record);
     });
   }
 };

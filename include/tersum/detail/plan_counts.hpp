@@ -32,6 +32,29 @@ template <class Codec>
   return 0;
 }
 
+//! @brief What launches ask of the records that have chunks.
+struct record_facts {
+  bool whole          = false;  //!< One that is aligned has a whole chunk.
+  bool cut            = false;  //!< One that is aligned has a short chunk.
+  std::uint64_t ends  = 0;      //!< The chunks behind those that are, all bits together.
+  std::uint64_t begin = ~std::uint64_t{0};  //!< From the first chunk of those that are not aligned
+  std::uint64_t end   = 0;                  //!< to behind their last one.
+
+  constexpr void add(tensor_record const& record, std::uint64_t chunk_size, bool aligned) noexcept
+  {
+    if (record.chunks == 0) { return; }
+    std::uint64_t const after = record.first_chunk + record.chunks;
+    if (aligned) {
+      whole = whole || record.size >= chunk_size;
+      cut   = cut || record.size % chunk_size != 0;
+      ends |= after;
+    } else {
+      begin = minimum(begin, record.first_chunk);
+      end   = after;
+    }
+  }
+};
+
 //! @brief What plans of all codecs hold. `Codec::counts_type` derives from it: it counts while it is constructed, checks
 //! the arguments, says how many bytes each round has, and takes sections of workspace and state (take_workspace, take_state) to
 //! which it has kernels' arguments point.
@@ -69,6 +92,12 @@ class plan_counts {
   static constexpr bool may_grow = false;
   //! @}
 
+  //! Of records that are aligned at multiples of four coordinates, or of eight.
+  [[nodiscard]] constexpr record_facts const& facts(bool in_fours) const noexcept
+  {
+    return in_fours ? in_fours_ : in_eights_;
+  }
+
   //! What kernels are given besides memory.
   constexpr void fill(auto& args) const noexcept
   {
@@ -90,6 +119,12 @@ class plan_counts {
   constexpr void for_each_matrix(auto const&) const noexcept {}
 
  protected:
+  constexpr void add_facts(tensor_record const& record) noexcept
+  {
+    in_fours_.add(record, Codec::chunk_size, record.offset % 4 == 0);
+    in_eights_.add(record, Codec::chunk_size, record.offset % 8 == 0);
+  }
+
   //! Of what this rank keeps of its own part.
   [[nodiscard]] constexpr std::uint64_t own_part() const noexcept
   {
@@ -103,6 +138,7 @@ class plan_counts {
   std::uint64_t chunks_     = 0;
   std::uint64_t compressed_ = 0;
   std::uint64_t bypassed_   = 0;
+  record_facts in_fours_{}, in_eights_{};
 };
 
 }  // namespace tersum::inline v0::detail

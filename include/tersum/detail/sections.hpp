@@ -20,7 +20,7 @@ struct section {
   std::uint64_t hash = 0xcbf29ce484222325u;
 
   constexpr section() = default;
-  constexpr section(char const* name) noexcept : hash(named(name)) {}
+  consteval section(char const* name) noexcept : hash(named(name)) {}
   friend constexpr bool operator==(section, section) noexcept = default;
 };
 

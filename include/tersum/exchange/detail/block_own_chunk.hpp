@@ -72,6 +72,12 @@ template <class Codec, class Element>
                      reinterpret_cast<std::uintptr_t>(args.residual + offset) % 16 == 0);
 }
 
+//! @brief Bytes of a coordinate in that one of these arrays which has the shortest.
+template <class Codec, class Element>
+inline constexpr std::size_t bytes_of_coordinate =
+  minimum(minimum(sizeof(Element), in_metric<Codec> ? sizeof(metric_scale<Codec>) : 16),
+          feeds_back<Codec> && !publishing<Codec> ? sizeof(residual_element<Codec>) : 16);
+
 //! @brief Whether a chunk at this offset is whole and can be moved sixteen bytes at a time.
 template <class Codec, class Element>
 [[nodiscard]] TERSUM_BODY bool is_regular(exchange_args<Codec, Element> const& args,

@@ -68,7 +68,7 @@ class launch_list {
   //! Launches Kernel<false> for the regular chunks and Kernel<true> for the edges, each over the chunks that may be such.
   //! @param a_block   Chunks of a block.
   //! @param in_group  Chunks that lie in one group of `edge_groups`.
-  //! @param together  Chunks that are edges if they are not all of one tensor.
+  //! @param together  Chunks that are edges if they are not all of one tensor: a power of two.
   template <template <bool> class Kernel>
   void chunks(std::uint64_t a_block  = grid_of<Codec>.chunks_a_block,
               std::uint64_t in_group = chunks_of_group<Codec>,
@@ -82,26 +82,14 @@ class launch_list {
     if constexpr (Codec::rotates_all) {
       launch(Kernel<false>{}, 0, all);
     } else if (all > 0) {
-      bool regular = false, edges = false;
-      std::uint64_t begin = all, end = 0;  // of tensors that are not aligned
-      plan_.for_each_record([&](tensor_record const& record) {
-        if (record.chunks == 0) { return; }
-        std::uint64_t const after = record.first_chunk + record.chunks;
-        if (is_aligned(args_, record.offset)) {
-          regular = regular || record.size >= Codec::chunk_size;
-          edges   = edges || record.size % Codec::chunk_size != 0 || after % together != 0;
-        } else {
-          begin = minimum(begin, record.first_chunk);
-          end   = after;
-          edges = true;
-        }
-      });
+      record_facts const facts = find_facts();
       // Where there is one tensor, only the last chunk can be short.
       std::uint64_t const whole = minimum(plan_.coordinates() / Codec::chunk_size, all);
       // In the order of widths the short one lies anywhere.
       bool const ends = plan_.tensors() == 1 && !orders_chunks<Codec>;
-      if (regular) { launch(Kernel<false>{}, 0, ends ? whole : all); }
-      if (edges) {
+      if (facts.whole) { launch(Kernel<false>{}, 0, ends ? whole : all); }
+      if (facts.cut || facts.ends % together != 0 || facts.end > 0) {
+        std::uint64_t const begin = minimum(facts.begin, all), end = facts.end;
         edge_groups const groups{.first = static_cast<std::uint32_t>(begin / in_group),
                                  .ends  = static_cast<std::uint32_t>(plan_.tensors())};
         std::uint64_t const others =
@@ -109,6 +97,17 @@ class launch_list {
         launch(Kernel<true>{}, groups.bits(), (plan_.tensors() + others) * in_group);
       }
     }
+  }
+
+  //! Which records are aligned to 16 bytes follows from the plan where their arrays are.
+  [[nodiscard]] record_facts find_facts() const
+  {
+    if (is_aligned(args_, 0)) { return plan_.facts(bytes_of_coordinate<Codec, Element> == 4); }
+    record_facts facts;
+    plan_.for_each_record([&](tensor_record const& record) {
+      facts.add(record, Codec::chunk_size, is_aligned(args_, record.offset));
+    });
+    return facts;
   }
 
   //! Decodes the chunks of this rank's shard: the whole ones first, then those that are edges.

@@ -108,9 +108,11 @@ class cut_shards : public shard_bounds<Codec> {
   {
     if (!this->is_made()) { return; }
     this->tensors_ = this->chunks_ = 0;
+    this->in_fours_ = this->in_eights_ = {};
     for_each_record([this](tensor_record const& record) {
       ++this->tensors_;
       this->chunks_ += record.chunks;
+      this->add_facts(record);
     });
   }
 
