@@ -547,6 +547,17 @@ def subset(rank, world, folder):
     first = rank // 2 * 2
     assert torch.equal(model.module.weight.grad, torch.full((64, 64), 4 * (first + 1 + first + 2) / 2))
     assert (hook.state_dict()["world"], hook.state_dict()["rank"]) == (2, rank % 2)
+    for made in (copy.deepcopy(BEFORE_GROUPS), tersum_torch.ddp_hook("two_shot_4", timeout=TIMEOUT)):
+        other = DistributedDataParallel(nn.Linear(64, 64), process_group=pairs[rank // 2])  # which no one has told the hook
+        other.register_comm_hook(None, made)
+        backward = other(torch.full((4, 64), float(rank + 1))).sum().backward
+        if made._group is None:
+            backward()
+            assert torch.equal(other.module.bias.grad, torch.full((64,), 4.0)) and made.state_dict()["world"] == 2
+            error = other.module.weight.grad / (4 * (first + 1 + first + 2) / 2) - 1
+            assert float(error.square().mean()) < 0.04, error  # two encodings with the distortion .0095, and room
+        else:
+            expect(RuntimeError, "DDP is of 2 of 4 ranks, and the hook of all", backward)
 
 
 def early_errors(rank, world, folder):

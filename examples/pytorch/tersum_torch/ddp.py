@@ -16,6 +16,7 @@ import atexit
 import copy
 import dataclasses
 import datetime
+import gc
 import inspect
 import math
 import queue
@@ -47,7 +48,7 @@ def register(ddp: DistributedDataParallel, codec: Codecs = "two_shot_4", *, seed
 
     The ranks are those of DDP's group, also where that is a part of all; names, which rules match, are those of the module that it
     wraps. Every rank of the group calls it at the same point; with a torch before 2.1 all ranks do, if the group is not of all. The
-    rest is as of `ddp_hook`.
+    rest is as of `ddp_hook`. Under `ddp.join(divide_by_initial_world_size=False)` means are over all ranks, as with torch's own hooks.
     """
     ddp = getattr(ddp, "_orig_mod", ddp)  # of torch.compile
     if not isinstance(ddp, DistributedDataParallel):
@@ -136,6 +137,8 @@ class DDPHook:
         result = future.then(_value_of)
         if self._error is None and bucket.buffer().is_sparse:
             self._error = TypeError(_SPARSE)
+        if self._error is None and self._thread is None:
+            self._error = self._take_ranks(bucket.parameters())
         if self._error is not None:
             future.set_result(_copy_of(self._error))
             return result
@@ -146,6 +149,17 @@ class DDPHook:
             job.ready = torch.cuda.current_stream(job.buffer.device).record_event()
         self._work.put(job)
         return result
+
+    def _take_ranks(self, parameters: Any) -> RuntimeError | None:
+        """Where the hook was made without DDP: takes the ranks of the DDP that calls it, or says why it cannot."""
+        ddp = _ddp_of(parameters[0]) if self._like is None and parameters else None
+        if ddp is None or dist.get_world_size(ddp.process_group) == dist.get_world_size():
+            return None
+        if self._group is not None:
+            return RuntimeError(f"DDP is of {dist.get_world_size(ddp.process_group)} of {dist.get_world_size()} ranks, and the hook of all: "
+                                "make it by register, or with module=ddp")
+        self._like = ddp.process_group
+        return None
 
     def _begin(self) -> None:
         if self._group is None:
@@ -480,6 +494,12 @@ class _Unit:
             gradient.copy_(self.values[begin:begin + gradient.numel()].view(gradient.shape))
             job.left -= 1
         self._filled = []
+
+
+def _ddp_of(parameter: torch.Tensor) -> DistributedDataParallel | None:
+    """The DDP that has a parameter, which DDP does not say to its hooks."""
+    found = [each for each in gc.get_objects() if issubclass(type(each), DistributedDataParallel)]
+    return next((each for each in found if any(p is parameter for p in each.parameters())), None)
 
 
 def _check_gradients(module: torch.nn.Module) -> None:
