@@ -146,8 +146,8 @@ template <class T> concept has_update        = requires(T const m, float v) { { 
 template <class T> concept has_steps_averaged = requires(T const m, float v) { { m.steps_averaged(v) } -> std::same_as<float>; };          //!< Optional, steps_averaged(steps before): `update` is that of `kept_diagonal`, which CPU vectors do.
 template <class T> concept has_stored_scale  = requires { typename T::stored_scale; }; //!< Optional: in what the state keeps scales: float, as without it, or bfloat16, to which new scales are rounded at random.
 template <class T> concept has_encode        = requires(T const q, float v, std::uint32_t r) { { q.encode(v, v, r) } -> std::integral; }; //!< encode(value, 2^fraction_bits / step, random byte): the code, an integer.
-template <class T> concept has_rounds_to_grid = requires { requires T::rounds_to_grid; };                    //!< Optional, true: `encode` is `round_to_grid<max_level, fraction_bits>`, which kernels do to several values at once.
-template <class T> concept has_table         = requires { typename T::table; T::table::lowest; };         //!< Optional: `table`, the `lookup_table` to whose values `encode` rounds as `lookup_quantizer` does; kernels then look up.
+template <class T> concept has_grid          = requires { typename T::grid; T::grid::low; };              //!< Optional: `grid`, the `uniform_grid` to which `encode` rounds; kernels and vectors then round to several codes of a word at once.
+template <class T> concept has_ramps         = requires { typename T::ramps; T::ramps::serves; };         //!< Optional: `ramps`, the `lookup_ramps` of the table to whose values `encode` rounds as `lookup_quantizer` does; kernels then go by them.
 template <class T> concept has_magnitudes    = requires { typename std::integral_constant<int, T::magnitudes>; };  //!< Number of levels of one sign.
 template <class T> concept has_tables        = requires {
   { T::levels() } -> std::convertible_to<float const*>;       //!< The `magnitudes` levels of one sign, in root mean squares of the chunk, ascending.
@@ -155,7 +155,8 @@ template <class T> concept has_tables        = requires {
 template <class T> concept has_levels_of     = requires(T const b, float v, std::uint32_t code) {
   { b.encode(v) } -> std::same_as<std::uint32_t>;             //!< encode(value in root mean squares of the chunk): its code.
   { b.decode(code) } -> std::same_as<float>; };               //!< The level of a code, in the same units.
-template <class T> concept has_lines         = requires { typename T::lines; };      //!< Optional: `lines`, by which `encode` and `decode` go as those of `lloyd_max<12>` do; vectors then do, too.
+template <class T> concept has_cells         = requires { typename T::cells; };      //!< Optional, of a codebook whose codes are a sign above the number of a magnitude's cell: `cells`, with cell_of(magnitude) and level_of(number), functions of values.
+template <class T> concept has_byte_lines    = requires { typename T::byte_lines; }; //!< Optional: `byte_lines`, the `cell_lines` of a codebook of 8 bits, by which vectors of 16 find cells.
 template <class T> concept has_distortion    = requires { { T::distortion() } -> std::convertible_to<float>; }; //!< The mean squared error of normal values over their mean square.
 template <class T> concept has_block         = requires { typename std::integral_constant<int, T::block>; };       //!< Coordinates that share a scale.
 template <class T> concept has_block_bits    = requires { typename std::integral_constant<int, T::block_bits>; };  //!< Bits on the wire of what each block has of its own, a scale for instance: 8, 16 or 32.

@@ -23,8 +23,8 @@ using in_lanes = tests::rotated_sums<256, rms_range<no_headroom>, Quantizer, Red
 template <class Quantizer, class Reducer>
 void compare_quantizers()
 {
-  static_assert(!has_rounds_to_grid<tests::plain_quantizer<Quantizer>> &&
-                !has_table<tests::plain_quantizer<Quantizer>>);
+  static_assert(!has_grid<tests::plain_quantizer<Quantizer>> &&
+                !has_ramps<tests::plain_quantizer<Quantizer>>);
   tests::compare_forms(in_lanes<tests::plain_quantizer<Quantizer>, Reducer>{},
                        in_lanes<Quantizer, Reducer>{});
 }

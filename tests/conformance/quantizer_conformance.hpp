@@ -78,14 +78,14 @@ template <quantizer Quantizer>
 //! - Any floats and any random byte give a code in +-max_level, which fits `bits` and the lanes.
 //! - A zero value, and a zero scale with any finite value, give code 0.
 //! - Codes do not fall when the value rises, and inside the grid are the level below or above it (the nearest one if not
-//!   random). The levels are those codes that it gives at all; of one that `rounds_to_grid`, all from -max_level to max_level.
+//!   random). The levels are those codes that it gives at all; of one with a `grid`, all from -max_level to max_level.
 //! - What counts is value * scale: powers of two may move from one to the other.
 //! - `unbiased`: the mean over all random numbers is the value rounded to nearest in units of
 //!   2^-fraction_bits, and is odd in the value. Between levels that are several steps apart random numbers of fraction_bits leave
 //!   open half of their distance in these units.
 //! - A level has itself as its code.
 //! - `no_dither`: the random number has no influence.
-//! - `rounds_to_grid`: `encode` is `round_to_grid`.
+//! - `grid`: `encode` rounds to it.
 template <quantizer Quantizer>
 void check_quantizer_laws(Quantizer const& quantizer = {})
 {
@@ -237,7 +237,7 @@ void check_quantizer_laws(Quantizer const& quantizer = {})
 
   SUBCASE("one that says so rounds to the grid")
   {
-    if constexpr (has_rounds_to_grid<Quantizer>) {
+    if constexpr (has_grid<Quantizer>) {
       mismatches wrong;
       for (std::uint32_t draw = 0; draw < draws; ++draw) {
         for (float const position : steps) {
@@ -255,7 +255,7 @@ void check_quantizer_laws(Quantizer const& quantizer = {})
   {
     using lanes = packed_codes<std::bit_ceil(static_cast<unsigned>(Quantizer::bits))>;
     mismatches reached, lane;
-    if constexpr (has_rounds_to_grid<Quantizer>) { CHECK(levels.size() == 2 * limit + 1); }
+    if constexpr (has_grid<Quantizer>) { CHECK(levels.size() == 2 * limit + 1); }
     CHECK(std::binary_search(levels.begin(), levels.end(), 0));
     for (std::int32_t const code : levels) {
       for (std::uint32_t const draw : {0u, draws - 1}) {

@@ -4,6 +4,7 @@
 //! @file
 //! Block-scope pieces put together in kernels of a caller make the bytes that the library makes.
 
+#include "../../examples/your_own/dead_zone_quantizer.hpp"
 #include "support/codecs.hpp"
 #include "support/emulator.hpp"
 #include "support/normal_gradients.hpp"
@@ -173,24 +174,6 @@ void compare(Codec const& codec, std::size_t coordinates)
   }
 }
 
-// Keeps what is below half a step from being sent, as examples/03_your_own_quantizer.cpp.
-struct dead_zone_quantizer {
-  using dither                       = independent;
-  static constexpr int bits          = 4;
-  static constexpr int max_level     = 7;
-  static constexpr int fraction_bits = 8;
-  static constexpr bool unbiased     = false;
-  constexpr description describe() const { return {"dead_zone_quantizer"}; }
-
-  [[nodiscard]] TERSUM_HOST_DEVICE std::int32_t encode(float value,
-                                                       float scale,
-                                                       std::uint32_t random) const noexcept
-  {
-    if (::fabsf(value) * scale < 128.0f) { return 0; }
-    return round_to_grid<max_level, fraction_bits>(value, scale, random);
-  }
-};
-
 TEST_CASE("[block scope] saturating codes of rotated chunks of a warp are the library's")
 {
   tests::rotated_sums<1024,
@@ -205,8 +188,9 @@ TEST_CASE("[block scope] saturating codes of rotated chunks of a warp are the li
 TEST_CASE(
   "[block scope] codes of a quantizer of one's own, of chunks that share a warp, are the library's")
 {
-  tests::plain_sums<256, absmax_range<no_headroom>, dead_zone_quantizer, widening_sum<4, 8>> const
-    library{};
+  tests::
+    plain_sums<256, absmax_range<no_headroom>, ::dead_zone_quantizer<4>, widening_sum<4, 8>> const
+      library{};
   for (std::size_t const coordinates : {255u, 17u * 256 + 3}) { compare(library, coordinates); }
 }
 

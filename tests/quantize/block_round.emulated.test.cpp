@@ -74,8 +74,8 @@ void compare(mismatches& wrong, Quantizer const& rounds, Reducer const&)
   auto const values     = samples<Quantizer>(random);
   std::uint32_t mask    = 0;
   if constexpr (dither::rounds > 0) { mask = dither::mask(key); }
-  // Only lanes that hold a table ask each other; then all of them round the same values.
-  constexpr bool asks = detail::table_in_lanes<Quantizer>;
+  // Only lanes that hold values of a table ask each other; then all of them round the same values.
+  constexpr bool asks = detail::on_ramps<Quantizer>;
   emulator::launch({}, emulator::forward, [&](host_context& ctx) {
     if (!asks && ctx.thread_rank() != 0) { return; }
     Context const here{ctx};
@@ -124,7 +124,7 @@ mismatches compare_all()
   // Ramps of one slope, and of a table whose gaps have too large a multiple: that one is searched.
   compare<Context>(wrong, lookup_quantizer<lookup_table<0, 1, 3, 4>>{}, widening_sum<3, 8>{});
   using odd = lookup_table<0, 7, 12, 15, 17, 20, 25, 32>;
-  static_assert(!detail::table_on_ramps<lookup_quantizer<odd>>);
+  static_assert(!detail::on_ramps<lookup_quantizer<odd>>);
   compare<Context>(wrong, lookup_quantizer<odd>{}, widening_sum<6, 8>{});
   return wrong;
 }

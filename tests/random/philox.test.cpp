@@ -101,7 +101,7 @@ TEST_CASE("[signs] mix32 is the finalizer of MurmurHash3")
   // vectors.
   static_assert(tersum::mix32(0x00000001u) == 0x514e28b7u);
   static_assert(tersum::mix32(0xffffffffu) == 0x81f16f39u);
-  static_assert(tersum::mix32(0) == 0);
+  static_assert(tersum::mix32(0u) == 0);
 }
 
 TEST_CASE("[signs] the key of a step is Philox of step and seed")

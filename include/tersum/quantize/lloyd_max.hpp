@@ -9,8 +9,11 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/quantize/detail/cell_lines.hpp>
+#include <tersum/quantize/detail/codebook_cells.hpp>
 #include <tersum/quantize/detail/level_lines.hpp>
 #include <tersum/quantize/detail/lloyd_max_levels.hpp>
+#include <tersum/value.hpp>
 
 #include <array>
 #include <cstdint>
@@ -73,21 +76,21 @@ struct lloyd_max {
   }
   //! @}
 
-  //! @brief The code of one value, in root mean squares.
-  [[nodiscard]] constexpr std::uint32_t encode(float value) const noexcept
+  using cells      = detail::table_cells<lloyd_max>;
+  using byte_lines = detail::cell_lines<lloyd_max>;
+
+  //! @brief The code of a value, in root mean squares.
+  TERSUM_OF_VALUES
+  template <class Value>
+  [[nodiscard]] TERSUM_INLINE constexpr words_of<Value> encode(Value const& value) const noexcept
   {
-    std::uint32_t const bits_of = detail::float_bits(value);
-    float const magnitude       = detail::bits_float(bits_of & 0x7fffffffu);
-    std::uint32_t number        = 0;
-    while (number + 1 < magnitudes && magnitude >= boundaries()[number]) { ++number; }
-    return number | (bits_of >> 31) << (Bits - 1);
+    return detail::encode_signed<cells, Bits>(value);
   }
 
   //! @brief The level of a code.
-  [[nodiscard]] constexpr float decode(std::uint32_t code) const noexcept
+  [[nodiscard]] TERSUM_INLINE constexpr float decode(std::uint32_t code) const noexcept
   {
-    float const level = levels()[code & (magnitudes - 1)];
-    return (code >> (Bits - 1) & 1u) != 0 ? -level : level;
+    return detail::decode_signed<cells, Bits>(code);
   }
 
   //! @brief The mean squared error of one vector's unbiased estimate over its energy: D / (1 - D), where D is that of
@@ -111,25 +114,22 @@ template <int Bits>
 requires(Bits > 8 && Bits <= 16) struct lloyd_max<Bits> {
   template <int Other>
   using with_bits                = lloyd_max<Other>;
-  using lines                    = detail::level_lines<Bits>;  //!< Kernels and vectors go by them.
+  using cells                    = detail::level_lines<Bits>;
   static constexpr int bits      = Bits;
   static constexpr bool unbiased = true;
-  constexpr description describe() const { return {"lloyd_max", Bits, lines{}}; }
+  constexpr description describe() const { return {"lloyd_max", Bits, cells{}}; }
 
-  [[nodiscard]] TERSUM_HOST_DEVICE std::uint32_t encode(float value) const noexcept
+  TERSUM_OF_VALUES
+  template <class Value>
+  [[nodiscard]] TERSUM_INLINE words_of<Value> encode(Value const& value) const noexcept
   {
-    std::uint32_t const bits_of = detail::float_bits(value);
-    float const magnitude       = detail::bits_float(bits_of & 0x7fffffffu);
-    return (lines::template place_of<detail::fused_arithmetic>(magnitude) - lines::first_place) |
-           (bits_of >> 31) << (Bits - 1);
+    return detail::encode_signed<cells, Bits>(value);
   }
-  [[nodiscard]] TERSUM_HOST_DEVICE float decode(std::uint32_t code) const noexcept
+  [[nodiscard]] TERSUM_INLINE float decode(std::uint32_t code) const noexcept
   {
-    float const level = lines::template level_at<detail::fused_arithmetic>(
-      lines::first_place + (code & (lines::count - 1u)));
-    return (code >> (Bits - 1) & 1u) != 0 ? -level : level;
+    return detail::decode_signed<cells, Bits>(code);
   }
-  [[nodiscard]] static constexpr float distortion() noexcept { return lines::distortion(); }
+  [[nodiscard]] static constexpr float distortion() noexcept { return cells::distortion(); }
 };
 
 static_assert(codebook<lloyd_max<4>>, "tersum: must model tersum::codebook");

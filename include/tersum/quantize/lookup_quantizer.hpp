@@ -9,11 +9,14 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/quantize/detail/lookup_ramps.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/uniform_grid.hpp>
+#include <tersum/value.hpp>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <utility>
 
 namespace tersum::inline v0 {
 
@@ -42,33 +45,25 @@ struct lookup_table {
                 "tersum: lookup_table<Values...> needs a power of two of values that ascend from 0 "
                 "to an even number, symmetric about its half");
 
-  //! Two neighbours in the table and what lies between them.
-  struct interval {
-    std::int32_t low;  //!< The value below.
-    std::int32_t gap;  //!< From there to the next.
-  };
-
-  //! The lowest value that `enclose` gives.
+  //! The lowest value that lies below a place in the upper half of the table.
   static constexpr int lowest = value[count / 2 - 1];
 
-  //! @brief Between which neighbours x / 256 lies, in the upper half of the table: granularity / 2 <= x / 256 <=
-  //! granularity.
-  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr interval enclose(std::int32_t x) noexcept
-  {
-    return unpack(enclose_packed(x));
-  }
+  //! Steps from the middle of the table to its end, rounded up to what vectors look up.
+  static constexpr int steps = 1 << detail::log2_exact(granularity / 2 + 1);
 
-  //! The same neighbours in one number, which takes a comparison and a selection for each level.
-  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr std::int32_t enclose_packed(
-    std::int32_t x) noexcept
-  {
-    return find(x, std::make_integer_sequence<int, count / 2 - 1>{});
-  }
-
-  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr interval unpack(std::int32_t both) noexcept
-  {
-    return {both & 0xffff, both >> 16};
-  }
+  //! @brief For each of these steps, as a float's bits, the value of the table that lies at it or below and, in the upper half of the
+  //! bits, the distance from there to the next.
+  static constexpr std::array<float, detail::extent(steps)> around = [] {
+    std::array<float, detail::extent(steps)> out{};
+    int number = count / 2 - 1;
+    for (int step = 0; step <= granularity / 2; ++step) {
+      while (number + 2 < count && value[number + 1] <= granularity / 2 + step) { ++number; }
+      int const gap = value[number + 1] - value[number];
+      out[static_cast<std::size_t>(step)] =
+        detail::bits_float(static_cast<std::uint32_t>(value[number] | gap << 16));
+    }
+    return out;
+  }();
 
   //! The index of a value of the table, which is the number of values below it.
   TERSUM_HOST_DEVICE static constexpr std::uint32_t index_of(std::int32_t of) noexcept
@@ -86,21 +81,6 @@ struct lookup_table {
     }
     return static_cast<std::uint32_t>(up_to - 1);
   }
-
- private:
-  template <int Index>
-  static constexpr std::int32_t pair = value[Index] + ((value[Index + 1] - value[Index]) << 16);
-  template <int Index>
-  static constexpr std::int32_t begin = 256 * value[Index];
-
-  template <int... Level>
-  TERSUM_HOST_DEVICE static constexpr std::int32_t find(
-    std::int32_t x, std::integer_sequence<int, Level...>) noexcept
-  {
-    std::int32_t both = pair<count / 2 - 1>;
-    ((both = x >= begin<count / 2 + Level> ? pair<count / 2 + Level> : both), ...);
-    return both;
-  }
 };
 
 //! @brief Rounds up or down, at random, to a value of the table: a code is that value less half the granularity.
@@ -115,42 +95,37 @@ struct lookup_table {
 template <class Table, dither_source Dither = independent>
 struct lookup_quantizer {
   using dither = Dither;
-  using table  = Table;
   constexpr description describe() const { return {"lookup_quantizer", Table{}, Dither{}}; }
+
+  using table = Table;
+  using ramps = detail::lookup_ramps<Table>;  //!< By which kernels do what `encode` does.
 
   static constexpr int max_level     = Table::granularity / 2;  //!< Codes lie in +-max_level.
   static constexpr int bits          = detail::log2_exact(Table::granularity + 1);  //!< Of a code.
   static constexpr int fraction_bits = 8;
   static constexpr bool unbiased     = true;
 
-  //! @brief The code of one value. `scale` is 256 over the step, which is the range over max_level; `random` a byte.
-  [[nodiscard]] TERSUM_HOST_DEVICE std::int32_t encode(float value,
-                                                       float scale,
-                                                       std::uint32_t random) const noexcept
+  //! @brief The code of a value. `scale` is 256 over the step, which is the range over max_level; `random` a byte.
+  TERSUM_OF_VALUES
+  template <class Value>
+  [[nodiscard]] TERSUM_INLINE integers_of<Value> encode(
+    Value const& value, float scale, words_of<Value> const& random) const noexcept
   {
-    std::int32_t const x = place(value, scale);
-    return choose(x, Table::enclose(x), value, random);
-  }
-
-  //! @brief 256 times the place of a value's magnitude in the table, which is in its upper half.
-  [[nodiscard]] TERSUM_HOST_DEVICE static std::int32_t place(float value, float scale) noexcept
-  {
-    // The magnitude is rounded, not the value, so that x and -x have opposite expectations also at ties.
-    float const magnitude = detail::bits_float(detail::float_bits(value) & 0x7fffffffu);
-    // 256 steps of a grid of 1/256, without dither.
-    return round_to_grid<256 * max_level, 0>(magnitude, scale, 0) + 256 * max_level;
-  }
-
-  //! @brief The code of a value whose place is x, between these two.
-  [[nodiscard]] TERSUM_HOST_DEVICE static std::int32_t choose(std::int32_t x,
-                                                              typename Table::interval between,
-                                                              float value,
-                                                              std::uint32_t random) noexcept
-  {
-    auto const [low, gap]   = between;
-    bool const up           = static_cast<std::int32_t>(2 * random + 1) * gap < 2 * x - 512 * low;
-    std::int32_t const code = low + (up ? gap : 0) - max_level;
-    return detail::float_bits(value) >> 31 != 0 ? -code : code;
+    static constexpr auto around = Table::around;  // a copy that device code has
+    // The magnitude is rounded, not the value, so that x and -x have opposite expectations also at ties. There are 256 steps of a grid
+    // of 1/256, without dither. A NaN may be anywhere.
+    using grid      = uniform_grid<256 * max_level, 0>;
+    auto const size = magnitude_of(value);
+    auto const at   = to_integers(grid::field(size, scale, 0u) - grid::low);
+    auto const x    = larger(at, 256 * max_level);
+    auto const step = to_words(x >> 8) - static_cast<std::uint32_t>(max_level);
+    auto const both = to_bits(look_up<Table::steps>(around.data(), step));
+    auto const low  = to_integers(both & 0xffffu);
+    auto const gap  = to_integers(both >> 16);
+    auto const up   = to_integers(random * 2u + 1u) * gap < x * 2 - low * 512;
+    auto const code = low + select(up, gap, 0) - max_level;
+    auto const sign = to_integers(to_bits(value)) >> 31;
+    return (code ^ sign) - sign;
   }
 };
 

@@ -10,12 +10,11 @@
 #include <tersum/config.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/uniform_grid.hpp>
-
-#include <cstdint>
+#include <tersum/value.hpp>
 
 namespace tersum::inline v0 {
 
-//! @brief Rounds to the nearest code, ties to even. A value beyond the grid gets the last code; NaN gets the lowest code.
+//! @brief Rounds to the nearest code, ties to even. A value beyond the grid gets the last code, NaN one of both ends.
 //! @tparam Bits  Width of the grid, 2 to 8: codes lie in +-(2^(Bits-1) - 1).
 template <int Bits>
 struct nearest_quantizer {
@@ -26,18 +25,21 @@ struct nearest_quantizer {
   template <int Other>
   using with_bits = nearest_quantizer<Other>;  //!< The same on another grid.
 
-  static constexpr int bits            = Bits;                   //!< Width of the grid.
-  static constexpr int max_level       = (1 << (Bits - 1)) - 1;  //!< Codes lie in +-max_level.
-  static constexpr int fraction_bits   = 0;
-  static constexpr bool rounds_to_grid = true;  //!< `encode` is `round_to_grid`.
-  static constexpr bool unbiased       = false;
+  static constexpr int bits          = Bits;                   //!< Width of the grid.
+  static constexpr int max_level     = (1 << (Bits - 1)) - 1;  //!< Codes lie in +-max_level.
+  static constexpr int fraction_bits = 0;
+  static constexpr bool unbiased     = false;
 
-  //! @brief The code of one value. `scale` is one over the step; no random bits are used.
-  [[nodiscard]] TERSUM_HOST_DEVICE std::int32_t encode(float value,
-                                                       float scale,
-                                                       std::uint32_t) const noexcept
+  using grid = uniform_grid<max_level, fraction_bits>;  //!< To which `encode` rounds.
+
+  //! @brief The code of a value. `scale` is one over the step; no random bits are used.
+  TERSUM_OF_VALUES
+  template <class Value>
+  [[nodiscard]] TERSUM_INLINE integers_of<Value> encode(Value const& value,
+                                                        float scale,
+                                                        words_of<Value> const&) const noexcept
   {
-    return round_to_grid<max_level, fraction_bits>(value, scale, 0);
+    return grid::round(value, scale, 0u);
   }
 };
 

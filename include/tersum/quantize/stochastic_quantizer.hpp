@@ -10,8 +10,7 @@
 #include <tersum/config.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/uniform_grid.hpp>
-
-#include <cstdint>
+#include <tersum/value.hpp>
 
 namespace tersum::inline v0 {
 
@@ -19,7 +18,7 @@ namespace tersum::inline v0 {
 //!
 //! The value is rounded to 1/256 of a step, ties to even, and dithered with eight random bits. So the expectation is
 //! exact on that finer grid, and that of -x is that of x, negated: no bias collects at the first coordinate of a rotated
-//! chunk. A value beyond the grid gets the last code; NaN gets the lowest code.
+//! chunk. A value beyond the grid gets the last code, NaN one of both ends.
 //!
 //! @par Example
 //! @snippet tests/quantize/stochastic_quantizer.test.cpp encode-one
@@ -35,20 +34,22 @@ struct stochastic_quantizer {
   template <int Other>
   using with_bits           = stochastic_quantizer<Other, Dither>;  //!< The same on another grid.
   static constexpr int bits = Bits;                                 //!< Width of the grid.
-  static constexpr int max_level       = (1 << (Bits - 1)) - 1;     //!< Codes lie in +-max_level.
-  static constexpr int fraction_bits   = 8;     //!< Bits of a step that the dither resolves.
-  static constexpr bool rounds_to_grid = true;  //!< `encode` is `round_to_grid`.
-  static constexpr bool unbiased       = true;
+  static constexpr int max_level     = (1 << (Bits - 1)) - 1;       //!< Codes lie in +-max_level.
+  static constexpr int fraction_bits = 8;  //!< Bits of a step that the dither resolves.
+  static constexpr bool unbiased     = true;
 
-  //! @brief The code of one value.
+  using grid = uniform_grid<max_level, fraction_bits>;  //!< To which `encode` rounds.
+
+  //! @brief The code of a value.
   //! @param value   What is rounded.
   //! @param scale   2^fraction_bits over the step.
   //! @param random  Eight random bits, 0 to 255.
-  [[nodiscard]] TERSUM_HOST_DEVICE std::int32_t encode(float value,
-                                                       float scale,
-                                                       std::uint32_t random) const noexcept
+  TERSUM_OF_VALUES
+  template <class Value>
+  [[nodiscard]] TERSUM_INLINE integers_of<Value> encode(
+    Value const& value, float scale, words_of<Value> const& random) const noexcept
   {
-    return round_to_grid<max_level, fraction_bits>(value, scale, random);
+    return grid::round(value, scale, random);
   }
 };
 

@@ -8,20 +8,20 @@
 
 #include <tersum/config.hpp>
 #include <tersum/random/philox.hpp>
+#include <tersum/value.hpp>
 
 #include <cstdint>
 
 namespace tersum::inline v0 {
 
-//! @brief The finalizer of MurmurHash3 (Appleby), a bijection of 32-bit words.
-[[nodiscard]] TERSUM_HOST_DEVICE constexpr std::uint32_t mix32(std::uint32_t h) noexcept
+//! @brief The finalizer of MurmurHash3 (Appleby), a bijection of 32-bit words, of each word of a value.
+TERSUM_OF_VALUES
+template <class Words>
+[[nodiscard]] TERSUM_INLINE constexpr Words mix32(Words const& word) noexcept
 {
-  h ^= h >> 16;
-  h *= 0x85ebca6bu;
-  h ^= h >> 13;
-  h *= 0xc2b2ae35u;
-  h ^= h >> 16;
-  return h;
+  auto const a = (word ^ (word >> 16)) * 0x85ebca6bu;
+  auto const b = (a ^ (a >> 13)) * 0xc2b2ae35u;
+  return b ^ (b >> 16);
 }
 
 //! @brief Thirty-two signs, one per bit (1 negates), as a pure function of the step's key and the word's number.

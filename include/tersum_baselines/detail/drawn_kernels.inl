@@ -15,10 +15,11 @@ TERSUM_TARGET inline void draw_places(std::uint32_t first,
 {
   std::uint32_t const high = mix32(static_cast<std::uint32_t>(key >> 32));
   for (std::uint32_t i = 0; i < count; i += width) {
-    words const group = lane_index() + i;
-    words const bits  = mix(mix((group + first) ^ static_cast<std::uint32_t>(key)) + high);
-    longs const even  = multiply_lower((longs)bits, stride) >> 32;
-    longs const odd   = multiply_lower((longs)bits >> 32, stride) >> 32;
+    words const group                = lane_index() + i;
+    vector_value<words> const number = group + first;
+    words const bits = mix32(mix32(number ^ static_cast<std::uint32_t>(key)) + high).v;
+    longs const even = multiply_lower((longs)bits, stride) >> 32;
+    longs const odd  = multiply_lower((longs)bits >> 32, stride) >> 32;
     store(to + i, merge_lower(even, odd) + group * stride);
   }
 }

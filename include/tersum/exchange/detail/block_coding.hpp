@@ -144,7 +144,7 @@ TERSUM_BODY void decode_coordinates(Context const& ctx,
         using lanes        = typename std::remove_cvref_t<decltype(codec)>::lanes;
         constexpr int bits = lanes::bits;
         std::uint32_t words[extent(bits)];
-        load_code_words(ctx, args.payload + place.word + mine.thread * bits, words);
+        load_codes(ctx, args.payload + place.word + mine.thread * bits, words);
         codes.take<lanes>(ctx, words);
       });
     }

@@ -70,10 +70,7 @@ template <class Quantizer>
 struct part_codes {
   static_assert(codebook<Quantizer>,
                 "tersum: include the header of the quantizer, which has its kernels");
-};
 
-template <codebook Quantizer>
-struct part_codes<Quantizer> {
   template <class Part>
   TERSUM_BODY static void add(Part const& own,
                               std::uint32_t const* codes,

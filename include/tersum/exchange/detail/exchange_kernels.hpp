@@ -65,9 +65,8 @@ struct kernel_of_parts : kernel_of_chunks {
 
 //! @brief Whether blocks on chunks of the gradient may have a bound. In a metric threads need more registers than that leaves.
 template <class Codec>
-inline constexpr bool may_be_bounded =
-  own_chunk<Codec>::in_warp && !in_metric<Codec> &&
-  (codebook<typename Codec::quantizer_type> || on_grid<typename Codec::quantizer_type>);
+inline constexpr bool may_be_bounded = own_chunk<Codec>::in_warp && !in_metric<Codec> &&
+                                       in_few_registers<typename Codec::quantizer_type>;
 
 //! @brief A kernel on chunks of the gradient. If their codes have several widths at least `Blocks` blocks share a multiprocessor. In
 //! a metric, or with feedback, threads need more registers than that leaves.

@@ -10,8 +10,10 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/quantize/detail/block_words.hpp>
 #include <tersum/quantize/detail/cell_grid.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
+#include <tersum/quantize/detail/codebook_cells.hpp>
 #include <tersum/quantize/detail/codebook_lanes.hpp>
 #include <tersum/types.hpp>
 
@@ -155,35 +157,7 @@ TERSUM_BODY void fill_codebooks(Context const& ctx, std::uint32_t* tables)
   }
 }
 
-//! @brief Loads or stores the words of a thread's codes, as many at a time as their alignment allows.
-template <std::size_t Bits, class Context>
-TERSUM_BODY void load_codes(Context const& ctx,
-                            std::uint32_t const* from,
-                            std::uint32_t (&words)[Bits])
-{
-  constexpr int bits = static_cast<int>(Bits);
-  if constexpr (bits % 4 == 0) {
-    TERSUM_UNROLL
-    for (int w = 0; w < bits; w += 4) {
-      word4 const four = ctx.load(reinterpret_cast<word4 const*>(from + w));
-      words[w]         = four.x;
-      words[w + 1]     = four.y;
-      words[w + 2]     = four.z;
-      words[w + 3]     = four.w;
-    }
-  } else if constexpr (bits % 2 == 0) {
-    TERSUM_UNROLL
-    for (int w = 0; w < bits; w += 2) {
-      std::uint64_t const two = ctx.load(reinterpret_cast<std::uint64_t const*>(from + w));
-      words[w]                = static_cast<std::uint32_t>(two);
-      words[w + 1]            = static_cast<std::uint32_t>(two >> 32);
-    }
-  } else {
-    TERSUM_UNROLL
-    for (int w = 0; w < bits; ++w) { words[w] = ctx.load(from + w); }
-  }
-}
-
+//! @brief Stores the words of a thread's codes, as `load_codes` loads them.
 template <std::size_t Bits, class Context>
 TERSUM_BODY void store_codes(Context const& ctx,
                              std::uint32_t* to,
@@ -257,35 +231,9 @@ TERSUM_BODY float code_values(Context const& ctx,
   }
 }
 
-//! @brief The same by lines. No code of values that are not finite travels.
+//! @brief The same of other codebooks. No code of values that are not finite travels.
 template <codebook Quantizer, bool InStep = false, class Context>
-requires(has_lines<Quantizer>) TERSUM_BODY
-  float code_values(Context const&,
-                    std::uint32_t const*,
-                    float scale,
-                    float const (&v)[32],
-                    std::uint32_t (&words)[Quantizer::bits])
-{
-  using lines         = typename Quantizer::lines;
-  constexpr int shift = Quantizer::bits - 1;
-  TERSUM_UNROLL
-  for (int w = 0; w < Quantizer::bits; ++w) { words[w] = 0; }
-  float product = 0.0f;
-  TERSUM_UNROLL
-  for (int k = 0; k < 32; ++k) {
-    std::uint32_t const value = Context::bits(v[k]);
-    float const magnitude     = Context::from_bits(value & 0x7fffffffu);
-    std::uint32_t const place =
-      lines::template place_of<Context>(Context::multiply(magnitude, scale));
-    product = Context::fma(magnitude, lines::template level_at<Context>(place), product);
-    write_code<Quantizer::bits>(words, k, (place - lines::first_place) | value >> 31 << shift);
-  }
-  return product;
-}
-
-//! @brief The same by the plain form of a codebook. Values that are not finite are not shown to it; no code of theirs travels.
-template <codebook Quantizer, bool InStep = false, class Context>
-requires(!table_codebook<Quantizer> && !has_lines<Quantizer>) TERSUM_BODY
+requires(!table_codebook<Quantizer>) TERSUM_BODY
   float code_values(Context const&,
                     std::uint32_t const*,
                     float scale,
@@ -297,10 +245,7 @@ requires(!table_codebook<Quantizer> && !has_lines<Quantizer>) TERSUM_BODY
   float product = 0.0f;
   TERSUM_UNROLL
   for (int k = 0; k < 32; ++k) {
-    float const normal       = Context::multiply(v[k], scale);
-    std::uint32_t const code = Quantizer{}.encode(is_finite(normal) ? normal : 0.0f);
-    write_code<Quantizer::bits>(words, k, code);
-    product = Context::fma(v[k], level_of_code<Quantizer>(code), product);
+    write_code<Quantizer::bits>(words, k, code_value<Quantizer>(v[k], scale, product));
   }
   return product;
 }
@@ -351,27 +296,9 @@ TERSUM_BODY void add_codes(Context const& ctx,
   }
 }
 
-//! @brief The same by lines.
+//! @brief The same of other codebooks.
 template <codebook Quantizer, bool InStep = false, class Context>
-requires(has_lines<Quantizer>) TERSUM_BODY void add_codes(
-  Context const& ctx, std::uint32_t const*, std::uint32_t const* from, float scale, float (&v)[32])
-{
-  using lines = typename Quantizer::lines;
-  std::uint32_t words[Quantizer::bits];
-  load_codes(ctx, from, words);
-  TERSUM_UNROLL
-  for (int k = 0; k < 32; ++k) {
-    std::uint32_t const code = read_code<Quantizer::bits>(words, k);
-    float const level =
-      lines::template level_at<Context>(lines::first_place + (code & (lines::count - 1u)));
-    std::uint32_t const sign = code >> (Quantizer::bits - 1) << 31;
-    v[k] = Context::fma(Context::from_bits(Context::bits(level) | sign), scale, v[k]);
-  }
-}
-
-//! @brief The same by the plain form of a codebook.
-template <codebook Quantizer, bool InStep = false, class Context>
-requires(!table_codebook<Quantizer> && !has_lines<Quantizer>) TERSUM_BODY void add_codes(
+requires(!table_codebook<Quantizer>) TERSUM_BODY void add_codes(
   Context const& ctx, std::uint32_t const*, std::uint32_t const* from, float scale, float (&v)[32])
 {
   std::uint32_t words[Quantizer::bits];

@@ -27,13 +27,17 @@ template <class Context>
 requires requires { Context::clamps_at_once; }
 inline constexpr bool clamps_at_once<Context> = Context::clamps_at_once;
 
-//! @brief Whether a quantizer's `encode` is `round_to_grid`, which this file does for two values in a word.
+//! @brief Whether kernels round the values of a quantizer two in a word, to its grid.
 template <class Quantizer>
 inline constexpr bool on_grid = false;
 
 template <class Quantizer>
-requires(has_rounds_to_grid<Quantizer>) inline constexpr bool on_grid<Quantizer> =
+requires(has_grid<Quantizer>) inline constexpr bool on_grid<Quantizer> =
   Quantizer::fraction_bits == 0 || Quantizer::fraction_bits == 8;
+
+//! @brief Whether threads code with it in so few registers that blocks may have a bound.
+template <class Quantizer>
+inline constexpr bool in_few_registers = codebook<Quantizer> || on_grid<Quantizer>;
 
 //! @brief How a rounded value lies in a field of 16 bits: it is code + `offset`, moved up by `shift` bits, with the
 //! fraction below it.
@@ -93,21 +97,12 @@ template <class Codec, class Context, int Level = 1>
   }
 }
 
-//! @brief Whether a quantizer rounds to a table so short that a warp can hold it, each lane one entry.
+//! @brief Whether kernels round to a table by `lookup_ramps`.
 template <class Quantizer>
-inline constexpr bool table_in_lanes = false;
+inline constexpr bool on_ramps = false;
 
 template <class Quantizer>
-requires(has_table<Quantizer>) inline constexpr bool table_in_lanes<Quantizer> =
-  Quantizer::table::granularity - Quantizer::table::lowest < 32;
-
-//! @brief Whether kernels round to it by `lookup_ramps`.
-template <class Quantizer>
-inline constexpr bool table_on_ramps = false;
-
-template <class Quantizer>
-requires(table_in_lanes<Quantizer>) inline constexpr bool table_on_ramps<Quantizer> =
-  lookup_ramps<typename Quantizer::table>::serves;
+requires(has_ramps<Quantizer>) inline constexpr bool on_ramps<Quantizer> = Quantizer::ramps::serves;
 
 //! @brief Rounds four values to a table by `lookup_ramps`: `fields` as those of `round_sixteen`. All lanes of the warp call.
 //! @param level  That of this lane.
@@ -120,7 +115,7 @@ TERSUM_BODY void round_on_ramps(Context const& ctx,
                                 float const* v,
                                 std::uint32_t* fields)
 {
-  using ramps        = lookup_ramps<typename Quantizer::table>;
+  using ramps        = typename Quantizer::ramps;
   constexpr auto all = static_cast<std::uint32_t>(ramps::multiple);
   constexpr bool pair =
     clamps_at_once<Context>;  // before sm_90 two numbers of 16 bits are compared one by one
@@ -167,17 +162,9 @@ TERSUM_BODY void round_sixteen(Context const& ctx,
   }
   // Lanes look up in each other's registers only where the whole warp does so. If chunks are chosen, some lanes of a warp
   // may have nothing to encode.
-  constexpr bool shuffles = table_in_lanes<quantizer> && !selects<Codec>;
-  constexpr bool ramps    = shuffles && table_on_ramps<quantizer>;
-  std::uint32_t step      = 0;
-  if constexpr (ramps) {
-    step = lookup_ramps<typename quantizer::table>::of_lane(ctx.thread_rank() % 32);
-  } else if constexpr (shuffles) {
-    constexpr unsigned lowest = quantizer::table::lowest;
-    unsigned const mine       = lowest + (ctx.thread_rank() - lowest) % 32;
-    step                      = static_cast<std::uint32_t>(
-      quantizer::table::enclose_packed(static_cast<std::int32_t>(256 * mine)));
-  }
+  constexpr bool ramps = on_ramps<quantizer> && !selects<Codec>;
+  std::uint32_t step   = 0;
+  if constexpr (ramps) { step = quantizer::ramps::of_lane(ctx.thread_rank() % 32); }
   TERSUM_UNROLL
   for (int quad = 0; quad < 4; ++quad) {
     std::uint32_t const word = random.word[quad] ^ mask;
@@ -215,16 +202,8 @@ TERSUM_BODY void round_sixteen(Context const& ctx,
           }
         } else {
           std::uint32_t const byte = (word >> (8 * j)) & 0xffu;
-          std::int32_t code        = 0;
-          if constexpr (shuffles) {
-            std::int32_t const x = quantizer::place(value, scale);
-            auto const between   = quantizer::table::unpack(
-              static_cast<std::int32_t>(ctx.shuffle(step, static_cast<std::uint32_t>(x >> 8))));
-            code = quantizer::choose(x, between, value, byte);
-          } else {
-            code = codec.coder.quantizer.encode(value, scale, byte);
-          }
-          codes[j] = static_cast<std::uint32_t>(code + field::offset);
+          std::int32_t const code  = codec.coder.quantizer.encode(value, scale, byte);
+          codes[j]                 = static_cast<std::uint32_t>(code + field::offset);
         }
       }
       TERSUM_UNROLL

@@ -62,18 +62,14 @@ TERSUM_BODY void inspect_word(Context const&,
   }
 }
 
-//! @brief Loads the words of a thread's 32 codes.
+//! @brief Loads the words of a thread's 32 codes, as many at a time as their alignment allows.
 template <std::size_t Bits, class Context>
-TERSUM_BODY void load_code_words(Context const& ctx,
-                                 std::uint32_t const* from,
-                                 std::uint32_t (&words)[Bits])
+TERSUM_BODY void load_codes(Context const& ctx,
+                            std::uint32_t const* from,
+                            std::uint32_t (&words)[Bits])
 {
   constexpr int bits = static_cast<int>(Bits);
-  if constexpr (bits == 2) {
-    std::uint64_t const both = ctx.load(reinterpret_cast<std::uint64_t const*>(from));
-    words[0]                 = static_cast<std::uint32_t>(both);
-    words[1]                 = static_cast<std::uint32_t>(both >> 32);
-  } else {
+  if constexpr (bits % 4 == 0) {
     TERSUM_UNROLL
     for (int w = 0; w < bits; w += 4) {
       word4 const four = ctx.load(reinterpret_cast<word4 const*>(from + w));
@@ -82,6 +78,16 @@ TERSUM_BODY void load_code_words(Context const& ctx,
       words[w + 2]     = four.z;
       words[w + 3]     = four.w;
     }
+  } else if constexpr (bits % 2 == 0) {
+    TERSUM_UNROLL
+    for (int w = 0; w < bits; w += 2) {
+      std::uint64_t const two = ctx.load(reinterpret_cast<std::uint64_t const*>(from + w));
+      words[w]                = static_cast<std::uint32_t>(two);
+      words[w + 1]            = static_cast<std::uint32_t>(two >> 32);
+    }
+  } else {
+    TERSUM_UNROLL
+    for (int w = 0; w < bits; ++w) { words[w] = ctx.load(from + w); }
   }
 }
 
@@ -98,7 +104,7 @@ TERSUM_BODY void load_words(Context const& ctx,
   constexpr int bits = static_cast<int>(Bits);
   TERSUM_UNROLL
   for (int w = 0; w < bits; ++w) { words[w] = 0; }
-  if (exists) { load_code_words(ctx, from, words); }
+  if (exists) { load_codes(ctx, from, words); }
   if constexpr (saturates<Codec>) {
     TERSUM_UNROLL
     for (int w = 0; w < bits; ++w) { inspect_word<Codec>(ctx, words[w], squares, at_limit); }

@@ -57,27 +57,4 @@ TERSUM_HOST_DEVICE constexpr void write_code(std::uint32_t* words,
   if (shift + Bits > 32) { words[first + 1] |= code >> (32 - shift); }
 }
 
-//! @brief The level of a code, which lies in the low bits.
-template <codebook Quantizer>
-[[nodiscard]] TERSUM_HOST_DEVICE constexpr float level_of_code(std::uint32_t code) noexcept
-{
-  return Quantizer{}.decode(code & ((1u << Quantizer::bits) - 1u));
-}
-
-//! @brief term(p, sum) over the positions of a chunk: from 0 through 32 neighbours, then pairs of such sums.
-template <int Size, class Term>
-[[nodiscard]] float sum_of_positions(Term const& term)
-{
-  float sums[extent(Size / 32)];
-  for (int first = 0; first < Size; first += 32) {
-    float sum = 0;
-    for (int p = first; p < first + 32; ++p) { sum = term(p, sum); }
-    sums[first / 32] = sum;
-  }
-  for (int count = Size / 64; count > 0; count /= 2) {
-    for (int i = 0; i < count; ++i) { sums[i] = sums[2 * i] + sums[2 * i + 1]; }
-  }
-  return sums[0];
-}
-
 }  // namespace tersum::inline v0::detail

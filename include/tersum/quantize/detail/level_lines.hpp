@@ -9,21 +9,11 @@
 #include <tersum/config.hpp>
 #include <tersum/description.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/value.hpp>
 
-#include <cmath>
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
-
-//! @brief What `level_lines` computes with where there is no context. Its products are exact, so that nothing depends on contraction.
-struct fused_arithmetic {
-  [[nodiscard]] TERSUM_INLINE static float subtract(float a, float b) { return a - b; }
-  [[nodiscard]] TERSUM_INLINE static float multiply(float a, float b) { return a * b; }
-  [[nodiscard]] TERSUM_INLINE static float fma(float a, float b, float c)
-  {
-    return ::fmaf(a, b, c);
-  }
-};
 
 //! @brief Levels for normal values on three lines: number n lies at x = n `step` and is the largest of x, 2 x - 1.71875 and
 //! 8 x - 16.15625 root mean squares. It takes no table.
@@ -33,7 +23,7 @@ struct fused_arithmetic {
 //! to 1.72, twice that up to 3.09 and eight times that up to 5.84, and the loss is 3.47 / 4^Bits. Levels at equal distances up
 //! to 5.84 would lose 11.4 / 4^Bits.
 //!
-//! Numbers come as the bits of the float 1.5 2^23 + n, a *place*. All that a level is made of is exact.
+//! A number is what lies above 1.5 2^23 in the bits of a float, a *place*. All that a level is made of is exact.
 template <int Bits>
 struct level_lines {
   static constexpr int count                 = 1 << (Bits - 1);  //!< Levels of one sign.
@@ -52,28 +42,28 @@ struct level_lines {
   static constexpr int start_8   = count / 64 * 47;
   //! @}
 
-  //! @brief The place of a magnitude's level, the nearest on its line.
-  template <class Arithmetic>
-  [[nodiscard]] TERSUM_INLINE static std::uint32_t place_of(float magnitude)
+  //! @brief The number of a magnitude's level, the nearest on its line.
+  TERSUM_OF_VALUES
+  template <class Value>
+  [[nodiscard]] TERSUM_INLINE static words_of<Value> cell_of(Value const& magnitude)
   {
-    float const one   = Arithmetic::fma(magnitude, inverse, lift);
-    float const two   = Arithmetic::fma(magnitude, inverse / 2, lift + start_2);
-    float const eight = Arithmetic::fma(magnitude, inverse / 8, lift + start_8);
-    return minimum(minimum(float_bits(one), float_bits(two)),
-                   minimum(float_bits(eight), last_place));
+    auto const one   = from_bits(rounded_bits<0>(magnitude, inverse));
+    auto const two   = from_bits(rounded_bits<start_2>(magnitude, inverse / 2));
+    auto const eight = from_bits(rounded_bits<start_8>(magnitude, inverse / 8));
+    return to_bits(
+             smaller_size(smaller_size(one, two), smaller_size(eight, bits_float(last_place)))) -
+           first_place;
   }
 
-  //! @brief The level at a place.
-  template <class Arithmetic>
-  [[nodiscard]] TERSUM_INLINE static float level_at(std::uint32_t place)
+  //! @brief The level of a number.
+  TERSUM_OF_VALUES
+  template <class Words>
+  [[nodiscard]] TERSUM_INLINE static auto level_of(Words const& cell)
   {
-    float const x     = Arithmetic::multiply(Arithmetic::subtract(bits_float(place), lift), step);
-    float const two   = Arithmetic::fma(x, 2.0f, -below_2);
-    float const eight = Arithmetic::fma(x, 8.0f, -below_8);
-    // Of floats that are not both negative the larger one has the larger bits as integers with a sign.
-    auto const bits_of = [](float v) { return static_cast<std::int32_t>(float_bits(v)); };
-    return bits_float(
-      static_cast<std::uint32_t>(maximum(maximum(bits_of(x), bits_of(two)), bits_of(eight))));
+    auto const x     = (from_bits(cell + first_place) - lift) * step;
+    auto const two   = x * 2.0f - below_2;
+    auto const eight = x * 8.0f - below_8;
+    return larger_size(larger_size(x, two), eight);
   }
 
   //! @brief The mean squared error of normal values over their mean square: between levels, and beyond the last one.

@@ -4,72 +4,6 @@
 //! @file
 //! One chunk to its codes on one CPU thread, on top of chunk_rows.inl.
 
-//! @brief Rounds one row. A lane holds code + max_level in the eight bits from `code_shift` on. The low bits of `random` are the bytes.
-template <class Quantizer>
-TERSUM_SIMD words round_row(Quantizer const& quantizer, floats v, float scale, words random)
-{
-  constexpr int limit = Quantizer::max_level;
-  if constexpr (has_rounds_to_grid<Quantizer>) {
-    // As round_to_grid. The constant that is added has zeros where the code lies, so that it need not be subtracted again.
-    constexpr int unit          = 1 << Quantizer::fraction_bits;
-    constexpr std::uint32_t low = 0x4b400000;
-    constexpr std::uint32_t odd = limit * unit % 2;  // ties go to even codes
-    words const even            = rounded_bits<limit * unit + odd>(v, scale) - odd;
-    integers const sum          = (integers)(even + random);
-    integers const top          = (integers)broadcast(low + 2 * limit * unit + unit - 1);
-    words const bounded         = (words)(sum < top ? sum : top);
-    return (integers)bounded > (integers)broadcast(low) ? bounded : broadcast(low);
-  } else if constexpr (has_table<Quantizer>) {
-    // As lookup_quantizer::encode.
-    using table            = typename Quantizer::table;
-    constexpr int half     = table::count / 2;
-    floats const size      = from_bits(to_bits(v) & 0x7fffffffu);
-    integers const beyond  = (integers)(rounded_bits<256 * limit>(size, scale) - 0x4b400000u);
-    integers const highest = (integers)broadcast(512u * limit);
-    integers const below   = beyond < highest ? beyond : highest;
-    integers const x       = (integers)to_bits(size) > 0x7f800000 ? integers{} : below;  // 0 of NaN
-    // Not integers{} + a number, at which nvcc 13.0 crashes.
-    constexpr int least = table::value[half - 1];
-    integers low        = (integers)broadcast(static_cast<std::uint32_t>(least));
-    integers gap        = (integers)broadcast(static_cast<std::uint32_t>(2 * (limit - least)));
-    if constexpr (width >= 8 && limit < 32) {
-      // What lies around each step of the grid, in the order of magnitudes.
-      using steps           = table_steps<table>;
-      integers const centre = (integers)broadcast(256u * limit);
-      words const step =
-        (words)(x > centre ? x : centre) / 256u - static_cast<std::uint32_t>(limit);
-      words const around = to_bits(look_up<steps::count>(steps::around.data(), step));
-      low                = (integers)(around & 0xffffu);
-      gap                = (integers)(around >> 16);
-    } else {
-      TERSUM_UNROLL
-      for (int k = half; k + 1 < table::count; ++k) {
-        integers const above = x >= 256 * table::value[k];
-        low += above & (table::value[k] - table::value[k - 1]);
-        gap += above & (table::value[k + 1] - 2 * table::value[k] + table::value[k - 1]);
-      }
-    }
-    integers const up   = ((integers)random * 2 + 1) * gap < 2 * x - 512 * low;
-    integers const code = low + (up & gap) - limit;
-    integers const sign = (integers)to_bits(v) >> 31;
-    return (words)((code ^ sign) - sign + limit) << code_shift<Quantizer>;
-  } else {
-    // Arrays, not elements of vectors, and no branch: so compilers make vectors of the loop again.
-    float values[width];
-    std::uint32_t bytes[width], fields[width];
-    store(values, v);
-    store(bytes, random);
-    [[maybe_unused]] bool within = true;
-    for (int lane = 0; lane < width; ++lane) {
-      auto const code = quantizer.encode(values[lane], scale, bytes[lane]);
-      within          = within & is_code<Quantizer>(code);
-      fields[lane]    = static_cast<std::uint32_t>(code + limit) << code_shift<Quantizer>;
-    }
-    assert(within && "tersum: encode of a quantizer returned a code beyond its max_level");
-    return load_words(fields);
-  }
-}
-
 //! @brief Puts the codes of row k = 4 m + C into their lanes of the words.
 template <class Codec, int C, std::size_t Runs>
 TERSUM_SIMD void pack_row(words field, int m, words (&packed)[Runs])
@@ -111,8 +45,9 @@ TERSUM_SIMD void encode_rows(Codec const& codec,
     if constexpr (Codec::lanes::bits >= 4) {
       fetch_beyond<true>(payload + (4 * m + C) * (width * Codec::lanes::bits / 32));
     }
-    words const byte  = (random[m / 4][m % 4] >> static_cast<std::uint32_t>(8 * C)) & 0xffu;
-    words const field = round_row(codec.coder.quantizer, v[m], scale, byte);
+    words const byte = (random[m / 4][m % 4] >> static_cast<std::uint32_t>(8 * C)) & 0xffu;
+    words const field =
+      shifted_code(codec.coder.quantizer, vector_value<floats>(v[m]), scale, byte).v;
     pack_row<Codec, C>(field, m, packed);
     finish(packed[(4 * m + C) / Codec::lanes::lanes]);
     if constexpr (Keep) {

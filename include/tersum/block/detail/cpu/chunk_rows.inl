@@ -83,15 +83,6 @@ TERSUM_SIMD void neighbour_butterflies(floats (&v)[Split])
   }
 }
 
-TERSUM_SIMD words mix(words h)
-{
-  h ^= h >> 16;
-  h *= 0x85ebca6bu;
-  h ^= h >> 13;
-  h *= 0xc2b2ae35u;
-  return h ^ (h >> 16);
-}
-
 //! The number of sign words of a chunk, rounded up to whole vectors.
 template <int Size>
 inline constexpr int sign_room = Size / 32 < width ? width : Size / 32;
@@ -108,9 +99,9 @@ TERSUM_SIMD void chunk_signs(std::uint64_t chunk,
   std::uint32_t const high =
     mix32(static_cast<std::uint32_t>(first >> 32) ^ static_cast<std::uint32_t>(key >> 32));
   for (int i = 0; i < Size / 32; i += width) {
-    words const number =
+    vector_value<words> const number =
       lane_index() + static_cast<std::uint32_t>(first + static_cast<unsigned>(i));
-    store(out + i, mix(mix(number ^ static_cast<std::uint32_t>(key)) + high));
+    store(out + i, mix32(mix32(number ^ static_cast<std::uint32_t>(key)) + high).v);
   }
 }
 

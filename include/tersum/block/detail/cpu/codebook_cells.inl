@@ -2,36 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The cells of a codebook that values lie in, in every lane: by search, by tables that lie in registers, or by lines.
-
-//! @brief The number of the cell that a magnitude, in root mean squares, lies in.
-template <class Quantizer>
-TERSUM_SIMD words cell_of(floats magnitude)
-{
-  constexpr int count = Quantizer::magnitudes;
-  words cell{};
-  // Either as many comparisons as there are boundaries, or, where they are many, two tables, which long vectors permute
-  // in registers.
-  if constexpr (count <= (width == 16 ? 4 : 16)) {
-    TERSUM_UNROLL
-    for (int k = 0; k + 1 < count; ++k) {
-      cell -= (words)(magnitude >= broadcast(Quantizer::boundaries()[k]));
-    }
-  } else {
-    // At most one boundary lies between two points of this grid.
-    using near = cell_grid<Quantizer, 4>;
-    using grid = std::conditional_t<near::serves, near, cell_grid<Quantizer>>;
-    static_assert(grid::serves,
-                  "tersum: the cells of a codebook must be wider than a point of its grid");
-    floats const scaled = magnitude * static_cast<float>(grid::points);
-    floats const last   = broadcast(static_cast<float>(grid::count - 1));
-    auto const point    = __builtin_convertvector(scaled < last ? scaled : last, integers);
-    floats const below  = look_up<grid::count>(grid::cells.data(), (words)point);
-    cell                = (words) __builtin_convertvector(below, integers);
-    cell -= (words)(magnitude >= look_up<count>(Quantizer::boundaries(), cell));
-  }
-  return cell;
-}
+//! The cells of a codebook that values lie in, in every lane, by lines.
 
 #if TERSUM_SIMD_WIDTH == 16
 //! @brief 32 entries of a table of 16-bit words, which are permuted in registers. Numbers may have other bits above their own.
@@ -94,7 +65,7 @@ TERSUM_SIMD void codes_by_lines(float const* rows,
                                 floats& product,
                                 words (&packed)[8])
 {
-  using lines                 = cell_lines<Quantizer>;
+  using lines                 = typename Quantizer::byte_lines;
   constexpr int fraction      = lines::fraction_bits;
   constexpr std::uint32_t all = (lines::count - 1u) * 0x00010001u;
   words cells[16];
@@ -138,8 +109,8 @@ TERSUM_SIMD void codes_by_lines(float const* rows,
 //! @brief Whether cells are found by lines.
 template <class Quantizer>
 inline constexpr bool by_lines = [] {
-  if constexpr (width == 16 && Quantizer::bits == 8 && table_codebook<Quantizer>) {
-    return cell_lines<Quantizer>::serves;
+  if constexpr (width == 16 && has_byte_lines<Quantizer> && Quantizer::bits == 8) {
+    return Quantizer::byte_lines::serves;
   }
   return false;
 }();

@@ -5,7 +5,7 @@
 //! Compiles one source of kernels for each instruction set, in a namespace of its own, and defines TERSUM_DISPATCH, which calls
 //! one of them. A header defines TERSUM_SIMD_SOURCE, includes this file within tersum::detail, and undefines both when it has
 //! made its calls. The source sees TERSUM_SIMD_WIDTH (floats in a vector), TERSUM_SIMD (attributes of functions within
-//! kernels) and TERSUM_TARGET (those of kernels).
+//! kernels), TERSUM_OPERATOR (those of functions that policies call) and TERSUM_TARGET (those of kernels).
 
 // Kernels begin at a line of the cache, so that the speed of their loops does not depend on what was linked before them.
 #define TERSUM_ALIGNED __attribute__((aligned(64)))
@@ -13,10 +13,12 @@
 namespace cpu_baseline {
 #define TERSUM_SIMD_WIDTH 4
 #define TERSUM_SIMD       [[maybe_unused]] TERSUM_HOST_INLINE
+#define TERSUM_OPERATOR   [[maybe_unused]] inline
 #define TERSUM_TARGET     [[maybe_unused]] TERSUM_ALIGNED
 #include TERSUM_SIMD_SOURCE
 #undef TERSUM_SIMD_WIDTH
 #undef TERSUM_SIMD
+#undef TERSUM_OPERATOR
 #undef TERSUM_TARGET
 }  // namespace cpu_baseline
 
@@ -24,10 +26,12 @@ namespace cpu_baseline {
 namespace cpu_avx2 {
 #define TERSUM_SIMD_WIDTH 8
 #define TERSUM_SIMD       [[maybe_unused]] TERSUM_HOST_INLINE __attribute__((target("avx2,fma,f16c")))
+#define TERSUM_OPERATOR   [[maybe_unused]] inline __attribute__((target("avx2,fma,f16c")))
 #define TERSUM_TARGET     [[maybe_unused]] TERSUM_ALIGNED __attribute__((target("avx2,fma,f16c")))
 #include TERSUM_SIMD_SOURCE
 #undef TERSUM_SIMD_WIDTH
 #undef TERSUM_SIMD
+#undef TERSUM_OPERATOR
 #undef TERSUM_TARGET
 }  // namespace cpu_avx2
 
@@ -36,12 +40,16 @@ namespace cpu_avx512 {
 #define TERSUM_SIMD                                                                                \
   [[maybe_unused]] TERSUM_HOST_INLINE                                                              \
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
+#define TERSUM_OPERATOR                                                                            \
+  [[maybe_unused]] inline                                                                          \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
 #define TERSUM_TARGET                                                                              \
   [[maybe_unused]] TERSUM_ALIGNED                                                                  \
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
 #include TERSUM_SIMD_SOURCE
 #undef TERSUM_SIMD_WIDTH
 #undef TERSUM_SIMD
+#undef TERSUM_OPERATOR
 #undef TERSUM_TARGET
 }  // namespace cpu_avx512
 #endif

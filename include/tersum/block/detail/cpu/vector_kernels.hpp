@@ -14,13 +14,15 @@
 #include <tersum/execute/instruction_set.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/metric/detail/scales.hpp>
-#include <tersum/quantize/detail/cell_grid.hpp>
 #include <tersum/quantize/detail/cell_lines.hpp>
+#include <tersum/quantize/detail/codebook_cells.hpp>
+#include <tersum/quantize/detail/shifted_code.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/sign_bits.hpp>
 #include <tersum/range/chunk_step.hpp>
 #include <tersum/tuning.hpp>
 #include <tersum/types.hpp>
+#include <tersum/value.hpp>
 
 #include <algorithm>
 #include <array>
@@ -36,38 +38,6 @@
 #endif
 
 namespace tersum::inline v0::detail {
-
-//! @brief The lowest bit of a code in its lane after a row was rounded; below it lies the fraction, if there is one.
-template <class Quantizer>
-inline constexpr int code_shift = Quantizer::fraction_bits == 8 ? 8 : 0;
-
-//! @brief Whether a code lies where `encode` must put it. Kernels assert it of codes that a quantizer's plain form returns.
-template <class Quantizer>
-[[nodiscard]] constexpr bool is_code(std::integral auto code) noexcept
-{
-  constexpr std::int64_t limit = Quantizer::max_level;
-  auto const wide              = static_cast<std::int64_t>(code);
-  return -limit <= wide && wide <= limit;
-}
-
-//! @brief For each step of the grid from the middle of a table on the value below it and, in the upper half of the bits, the
-//! distance to the next value, as vectors look them up.
-template <class Table>
-struct table_steps {
-  static constexpr int middle = Table::granularity / 2;
-  static constexpr int count  = middle < 16 ? 16 : 32;
-
-  static constexpr std::array<float, extent(count)> around = [] {
-    std::array<float, extent(count)> out{};
-    int number = Table::count / 2 - 1;
-    for (int step = 0; step <= middle; ++step) {
-      while (number + 2 < Table::count && Table::value[number + 1] <= middle + step) { ++number; }
-      int const low = Table::value[number], gap = Table::value[number + 1] - low;
-      out[static_cast<std::size_t>(step)] = bits_float(static_cast<std::uint32_t>(low | gap << 16));
-    }
-    return out;
-  }();
-};
 
 //! @brief Prefetches memory that lies `Distance` bytes beyond what is being computed with, because the processor's own
 //! prefetchers stop where pages end. It is harmless if nothing lies there.

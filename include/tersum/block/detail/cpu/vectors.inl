@@ -54,10 +54,10 @@ TERSUM_SIMD floats broadcast(float value) { return from_bits(broadcast(float_bit
 
 //! @brief Makes the compiler compute `v` before it prefetches or reads anything that follows. Otherwise g++ 12 prefetches
 //! all rows of a block at once, and copies rows that lie in memory to other memory. clang 14 does neither, and would be
-//! slower with this.
+//! slower with this; so would vectors of 8.
 TERSUM_SIMD void finish([[maybe_unused]] words& v)
 {
-#if TERSUM_SIMD_WIDTH == 16 && !defined(__clang__)
+#if TERSUM_SIMD_WIDTH != 8 && defined(__x86_64__) && !defined(__clang__)
   asm volatile("" : "+v"(v) : : "memory");
 #endif
 }

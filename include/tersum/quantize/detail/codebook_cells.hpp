@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The code of a value under a codebook, and the level of a code, for floats and vectors.
+
+#pragma once
+
+#include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/quantize/detail/cell_grid.hpp>
+#include <tersum/value.hpp>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace tersum::inline v0::detail {
+
+//! @brief The cells of the magnitudes of a codebook that has tables, on the host: kernels have the tables in memory of theirs.
+template <class Quantizer>
+struct table_cells {
+  static constexpr int count = Quantizer::magnitudes;
+
+  //! The number of the cell that a magnitude, in root mean squares, lies in.
+  template <class Value, int Comparisons = value_parts<Value>::comparisons>
+  [[nodiscard]] TERSUM_HOST_INLINE static constexpr words_of<Value> cell_of(Value const& magnitude)
+  {
+    auto const* const ends = Quantizer::boundaries();
+    if constexpr (count - 1 <= Comparisons) {
+      auto cell = to_bits(magnitude) & 0u;
+      TERSUM_UNROLL
+      for (int k = 0; k + 1 < count; ++k) { cell = cell + one_if(magnitude >= ends[k]); }
+      return cell;
+    } else {
+      // At most one boundary lies between two points of this grid.
+      using near = cell_grid<Quantizer, 4>;
+      using grid = std::conditional_t<near::serves, near, cell_grid<Quantizer>>;
+      static_assert(grid::serves,
+                    "tersum: the cells of a codebook must be wider than a point of its grid");
+      constexpr auto last = static_cast<float>(grid::count - 1);
+      auto const below    = magnitude * static_cast<float>(grid::points);
+      auto const point    = to_words(truncate(smaller(below, last)));
+      auto const cell     = to_words(truncate(look_up<grid::count>(grid::cells.data(), point)));
+      return cell + one_if(magnitude >= look_up<count>(ends, cell));
+    }
+  }
+
+  //! The level of a cell.
+  template <class Words>
+  [[nodiscard]] TERSUM_HOST_INLINE static constexpr auto level_of(Words const& cell)
+  {
+    return look_up<count>(Quantizer::levels(), cell);
+  }
+};
+
+//! @name Codes whose highest bit is the sign, and the others the number of the magnitude's cell
+//! @{
+TERSUM_OF_VALUES
+template <class Cells, int Bits, class Value>
+[[nodiscard]] TERSUM_INLINE constexpr words_of<Value> encode_signed(Value const& value)
+{
+  return Cells::cell_of(magnitude_of(value)) | ((to_bits(value) >> 31) << (Bits - 1));
+}
+
+TERSUM_OF_VALUES
+template <class Cells, int Bits, class Words>
+[[nodiscard]] TERSUM_INLINE constexpr auto decode_signed(Words const& code)
+{
+  auto const level = Cells::level_of(code & ((1u << (Bits - 1)) - 1u));
+  return from_bits(to_bits(level) ^ ((code >> (Bits - 1)) << 31));
+}
+//! @}
+
+//! @brief The cells of a codebook, if it has any.
+template <class Quantizer>
+struct cells_of {
+  using type = table_cells<Quantizer>;
+};
+
+template <class Quantizer>
+requires(has_cells<Quantizer>) struct cells_of<Quantizer> {
+  using type = typename Quantizer::cells;
+};
+
+//! @brief The level of a code, with other bits above it.
+TERSUM_OF_VALUES
+template <codebook Quantizer, class Words>
+[[nodiscard]] TERSUM_INLINE auto level_of_code(Words const& code)
+{
+  if constexpr (has_cells<Quantizer> || table_codebook<Quantizer>) {
+    return decode_signed<typename cells_of<Quantizer>::type, Quantizer::bits>(code);
+  } else {
+    return by_lanes([](std::uint32_t of) -> float { return Quantizer{}.decode(of); },
+                    code&((1u << Quantizer::bits) - 1u));
+  }
+}
+
+//! @brief The code of a value times `scale`, one over the root mean square. Adds the value times its level to `product`. A codebook of
+//! no cells is not shown values that are not finite.
+TERSUM_OF_VALUES
+template <codebook Quantizer, class Value>
+[[nodiscard]] TERSUM_INLINE words_of<Value> code_value(Value const& value,
+                                                       Value const& scale,
+                                                       Value& product)
+{
+  if constexpr (has_cells<Quantizer> || table_codebook<Quantizer>) {
+    using cells     = typename cells_of<Quantizer>::type;
+    auto const size = magnitude_of(value);
+    auto const cell = cells::cell_of(size * scale);
+    product         = fma(size, cells::level_of(cell), product);
+    return cell | ((to_bits(value) >> 31) << (Quantizer::bits - 1));
+  } else {
+    auto const code = by_lanes(
+      [](float of) -> std::uint32_t { return Quantizer{}.encode(is_finite(of) ? of : 0.0f); },
+      value* scale);
+    product = fma(value, level_of_code<Quantizer>(code), product);
+    return code;
+  }
+}
+
+}  // namespace tersum::inline v0::detail
