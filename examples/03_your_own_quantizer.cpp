@@ -5,6 +5,8 @@
 //! A quantizer of one's own: rounds without bias, but sends what is below half a step as zero. On a sparse gradient
 //! that lowers the error of every step; what it costs is the bias, which an average over the steps shows.
 
+#include "your_own/dead_zone_quantizer.hpp"
+
 #include <tersum/tersum.hpp>
 
 #include <algorithm>
@@ -14,27 +16,6 @@
 #include <random>
 #include <span>
 #include <vector>
-
-// The role `quantizer` (concepts.hpp): codes of a uniform grid, as their sum must be the code of the sum.
-template <int Bits>
-struct dead_zone_quantizer {
-  using dither              = tersum::stratified;  // the source of `random`
-  static constexpr int bits = Bits;                // what a reducer's lanes must hold
-  constexpr tersum::description describe() const { return {"dead_zone_quantizer", Bits}; }
-  static constexpr int max_level     = (1 << (Bits - 1)) - 1;  // codes lie in +-max_level
-  static constexpr int fraction_bits = 8;                      // `scale` is 2^8 / step
-  static constexpr bool unbiased     = false;
-
-  // float products and integers only, so that CPU and GPU agree on every bit.
-  [[nodiscard]] TERSUM_HOST_DEVICE std::int32_t encode(float value,
-                                                       float scale,
-                                                       std::uint32_t random) const noexcept
-  {
-    if (::fabsf(value) * scale < 128.0f) { return 0; }
-    return tersum::round_to_grid<max_level, fraction_bits>(value, scale, random);
-  }
-};
-static_assert(tersum::quantizer<dead_zone_quantizer<4>>);
 
 // Any quantizer in a codec; no rotation, which would spread the few large coordinates over all others.
 template <tersum::quantizer Quantizer>
