@@ -579,7 +579,8 @@ def early_errors(rank, world, folder):
     double.register_comm_hook(None, hook)
     expect(RuntimeError, "failed: gradients of torch.float64", lambda: double(torch.ones(2, 64).double()).sum().backward())
     hook = tersum_torch.ddp_hook(timeout=TIMEOUT)
-    sparse = wrapped(nn.Embedding(300, 64, sparse=True))
+    # A bucket of the layer waits when the sparse one comes.
+    sparse = DistributedDataParallel(nn.Sequential(nn.Embedding(300, 64, sparse=True), nn.Linear(64, 8)), bucket_cap_mb=0.01)
     sparse.register_comm_hook(None, hook)
     expect(RuntimeError, "failed: gradients are sparse", lambda: sparse(torch.tensor([1, 2])).sum().backward())
     for at_once in (False, True):

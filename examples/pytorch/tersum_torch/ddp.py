@@ -135,24 +135,26 @@ class DDPHook:
         future = _future(bucket.buffer().device)
         # What DDP waits for is a future that raises: of one with an exception in it, it would take that for the tensor.
         result = future.then(_value_of)
-        if self._error is None and bucket.buffer().is_sparse:
-            self._error = TypeError(_SPARSE)
         if self._error is None and self._thread is None:
-            self._error = self._take_ranks(bucket.parameters())
+            self._error = self._take_ranks(bucket)
         if self._error is not None:
             future.set_result(_copy_of(self._error))
             return result
         if self._thread is None:
             self._begin()
-        job = _Job(future, bucket.index(), bucket.buffer(), bucket.parameters(), bucket.gradients(), bucket.is_last())
+        if bucket.buffer().is_sparse:
+            job = _Job(future, bucket.index(), bucket.buffer(), [], [], bucket.is_last())
+            job.error = TypeError(_SPARSE)  # which buckets that wait get, too
+        else:
+            job = _Job(future, bucket.index(), bucket.buffer(), bucket.parameters(), bucket.gradients(), bucket.is_last())
         if job.buffer.is_cuda:
             job.ready = torch.cuda.current_stream(job.buffer.device).record_event()
         self._work.put(job)
         return result
 
-    def _take_ranks(self, parameters: Any) -> RuntimeError | None:
+    def _take_ranks(self, bucket: Any) -> RuntimeError | None:
         """Where the hook was made without DDP: takes the ranks of the DDP that calls it, or says why it cannot."""
-        ddp = _ddp_of(parameters[0]) if self._like is None and parameters else None
+        ddp = _ddp_of(bucket.parameters()[0]) if self._like is None and not bucket.buffer().is_sparse else None
         if ddp is None or dist.get_world_size(ddp.process_group) == dist.get_world_size():
             return None
         if self._group is not None:
@@ -314,6 +316,8 @@ class DDPHook:
                 return
             waiting.append(job)
             try:
+                if job.error is not None:
+                    raise job.error
                 if job.ready is not None:
                     device = job.buffer.device
                     if device not in streams:
@@ -447,6 +451,7 @@ class _Job:
         self.future, self.index, self.buffer, self.last = future, index, buffer, last
         self.parameters, self.gradients = parameters, gradients
         self.left: int | None = None  # gradients that have no mean yet; None: not looked at
+        self.error: Exception | None = None
         self.ready: Any = None  # the event after which a GPU has written the gradients
 
 
