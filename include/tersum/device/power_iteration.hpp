@@ -42,7 +42,7 @@ struct factored_matrix {
 
 //! The same for a list of matrices.
 template <gradient_element Element>
-[[nodiscard]] std::size_t product_workspace_bytes(
+[[nodiscard]] constexpr std::size_t product_workspace_bytes(
   std::span<factored_matrix<Element> const> batch) noexcept;
 
 //! @brief left = M right: P of Q.

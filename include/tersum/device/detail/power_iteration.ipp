@@ -11,7 +11,7 @@
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/lowrank/detail/block_product.hpp>
 #include <tersum/lowrank/detail/cpu_products.hpp>
-#include <tersum/lowrank/detail/product_slices.hpp>
+#include <tersum/lowrank/detail/matrix_product.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -21,52 +21,65 @@ namespace tersum::inline v0 {
 
 namespace detail {
 
-//! Loads neighbours of one row of a matrix in memory.
-template <class Element>
-struct matrix_loader {
-  Element const* values;
-
-  template <class Context>
-  TERSUM_BODY void operator()(Context const& ctx, std::uint64_t at, int count, float (&v)[8]) const
-  {
-    load_some(ctx, values + at, count, v);
-  }
-};
-
-//! One product of a list.
-template <class Element>
-struct product_item {
-  Element const* values;
-  product_shape shape;
-  product_slices slices;
-  float const* from;
-  float* to;
-  float* sums;                  // of slices, or null: the matrix is not divided
-  std::uint64_t first_block;    // blocks of 64 before
-  std::uint64_t first_product;  // thread blocks before
-
-  [[nodiscard]] TERSUM_HOST_DEVICE std::uint64_t blocks() const noexcept
-  {
-    return (shape.length + 63) / 64;
-  }
-};
-
 //! @brief Products of several matrices with their factors, passed by value so that no host memory has to outlive the call.
 template <class Element>
 struct product_list {
   static constexpr std::size_t capacity = 32;
 
-  product_item<Element> items[capacity];
+  struct item {
+    Element const* values;
+    matrix_product<float> product;
+    std::uint64_t first_block;    // blocks of 64 before
+    std::uint64_t first_product;  // thread blocks before
+  };
+
+  item items[capacity];
   int count;
   std::uint32_t rank;      // the largest
   std::uint64_t blocks;    // of 64
   std::uint64_t products;  // thread blocks
-  bool divides;
+  std::uint64_t sums;      // of slices, floats
+
+  //! @brief The products of matrices with their right factors, if of rows, or with the left ones. No more than a list has room for.
+  //! @param divides   Whether long matrices are divided.
+  //! @param partials  Where the sums of their slices lie; null if nothing will be multiplied.
+  [[nodiscard]] static constexpr product_list of(std::span<factored_matrix<Element> const> batch,
+                                                 bool of_rows,
+                                                 bool divides,
+                                                 float* partials) noexcept
+  {
+    product_list list{};
+    slice_placement places{0};
+    for (auto const& one : batch) { places.elements += one.matrix.rows * one.matrix.columns; }
+    for (auto const& [matrix, rank, left, right] : batch) {
+      item& to         = list.items[list.count++];
+      to.values        = matrix.values;
+      to.first_block   = list.blocks;
+      to.first_product = list.products;
+      auto& p          = to.product;
+      p.from           = of_rows ? right.data() : left.data();
+      p.to             = of_rows ? left.data() : right.data();
+      p.rows           = matrix.rows;
+      p.columns        = matrix.columns;
+      p.length         = of_rows ? matrix.rows : matrix.columns;
+      p.rank           = static_cast<std::uint32_t>(rank);
+      p.of_rows        = of_rows;
+      p.sums           = p.to;
+      p.slices         = product_slices::of(p.length, of_rows ? matrix.columns : matrix.rows);
+      p.partials       = partials;
+      if (divides) { p.first_partial = places.place(p.slices, p.length, p.rank); }
+      list.blocks += p.blocks();
+      list.products += p.blocks() * (p.is_divided() ? p.slices.count() : 1);
+      list.rank = maximum(list.rank, p.rank);
+    }
+    list.sums = places.sums;
+    return list;
+  }
 
   //! The last item with item.*first <= number.
   TERSUM_EXEC_CHECK_DISABLE
-  [[nodiscard]] TERSUM_HOST_DEVICE product_item<Element> const& find(
-    std::uint64_t number, std::uint64_t product_item<Element>::*first) const noexcept
+  [[nodiscard]] TERSUM_HOST_DEVICE item const& find(
+    std::uint64_t number, std::uint64_t item::*first) const noexcept
   {
     int i = 0;
     while (i + 1 < count && items[i + 1].*first <= number) { ++i; }
@@ -78,9 +91,8 @@ struct product_list {
 //! @tparam Rank  No factor has more columns.
 template <int Rank, class Element>
 struct product_kernel {
-  using loader                 = matrix_loader<Element>;
   static constexpr int threads = product_threads;
-  static constexpr int shared  = block_product<Rank, loader, int>::shared;
+  static constexpr int shared  = block_product<Rank, int, int>::shared;
 
   product_list<Element> list;
 
@@ -88,22 +100,25 @@ struct product_kernel {
   TERSUM_BODY void operator()(Context const& ctx) const
   {
     std::uint64_t const number = ctx.block_rank();
-    auto const& item           = list.find(number, &product_item<Element>::first_product);
-    std::uint64_t block = number - item.first_product, begin = 0, end = item.slices.terms;
-    float *sums = item.to, *to = item.to;
-    if (item.sums != nullptr) {
+    auto const& one            = list.find(number, &product_list<Element>::item::first_product);
+    auto const load            = [&one](Context const& on, std::uint64_t at, int n, float(&v)[8]) {
+      load_some(on, one.values + at, n, v);
+    };
+    auto const& product = one.product;
+    std::uint64_t block = number - one.first_product, begin = 0, end = product.slices.terms;
+    float *sums = product.sums, *to = product.to;
+    if (product.is_divided()) {
       // There are few enough for 32 bits.
-      auto const blocks = static_cast<std::uint32_t>(item.blocks());
+      auto const blocks = static_cast<std::uint32_t>(product.blocks());
       auto const slice  = static_cast<std::uint32_t>(block) / blocks;
       block             = static_cast<std::uint32_t>(block) % blocks;
-      begin             = std::uint64_t{slice} << item.slices.log;
-      end               = minimum(end, begin + item.slices.each());
-      sums              = item.sums + slice * (item.shape.rank * item.shape.length);
-      to                = nullptr;
+      begin             = std::uint64_t{slice} << product.slices.log;
+      end               = minimum(end, begin + product.slices.each());
+      sums = product.partials + product.first_partial + slice * (product.rank * product.length);
+      to   = nullptr;
     }
-    loader const load{item.values};
-    block_product<Rank, loader, Context>{ctx, load, item.shape, block * 64}.run(
-      item.slices, begin, end, item.from, sums, to);
+    block_product<Rank, decltype(load), Context>{ctx, load, product, block * 64}.run(
+      product.slices, begin, end, product.from, sums, to);
   }
 };
 
@@ -115,26 +130,14 @@ struct add_slices_kernel {
 
   product_list<Element> list;
 
-  [[nodiscard]] TERSUM_HOST_DEVICE static std::uint32_t adders(std::uint32_t rank) noexcept
-  {
-    return (rank + 1) / 2;
-  }
-
   template <class Context>
   TERSUM_BODY void operator()(Context const& ctx) const
   {
-    auto const parts           = adders(list.rank);
-    std::uint64_t const number = ctx.block_rank() / parts;
-    auto const& item           = list.find(number, &product_item<Element>::first_block);
-    std::uint64_t const length = item.shape.length;
-    std::uint64_t const row    = (number - item.first_block) * 64 + ctx.thread_rank() % 64;
-    auto const column =
-      static_cast<std::uint32_t>(ctx.block_rank()) % parts * 2 + ctx.thread_rank() / 64;
-    if (item.sums == nullptr || column >= item.shape.rank || row >= length) { return; }
-    std::uint64_t const at = column * length + row;
-    float const sum        = add_slices(
-      ctx, item.sums + at, item.shape.rank * length, static_cast<unsigned>(item.slices.count()));
-    ctx.store(item.to + at, rounded_product<float, Context>(sum, 0.0f));
+    unsigned const pairs       = (list.rank + 1) / 2;
+    std::uint64_t const number = ctx.block_rank() / pairs;
+    auto const& one            = list.find(number, &product_list<Element>::item::first_block);
+    if (!one.product.is_divided()) { return; }
+    add_part(ctx, one.product, number - one.first_block, static_cast<unsigned>(ctx.block_rank() % pairs));
   }
 };
 
@@ -145,20 +148,11 @@ struct product_work {
   [[nodiscard]] status on_host(int threads, instruction_set set) const
   {
     parallel_for(threads, list.blocks, [&](std::uint64_t number) {
-      auto const& item = list.find(number, &product_item<Element>::first_block);
-      auto const load  = [&item](std::uint64_t begin, int count, float* to) {
-        for (int i = 0; i < count; ++i) {
-          to[i] = to_float(item.values[begin + static_cast<unsigned>(i)]);
-        }
+      auto const& one = list.find(number, &product_list<Element>::item::first_block);
+      auto const load = [set, &one](std::uint64_t begin, int n, float* to) {
+        (void)convert_values(set, one.values + begin, to, 1.0f, static_cast<std::size_t>(n));
       };
-      cpu_product<decltype(load)>{set,
-                                  load,
-                                  item.shape.rows,
-                                  item.shape.columns,
-                                  static_cast<int>(item.shape.rank),
-                                  item.shape.of_rows,
-                                  (number - item.first_block) * 64}
-        .run(item.slices, item.from, item.to);
+      multiply_part(set, load, one.product, (number - one.first_block) * 64);
     });
     return {};
   }
@@ -166,19 +160,14 @@ struct product_work {
   template <class Executor>
   [[nodiscard]] status on_blocks(Executor const& exec) const
   {
-    if (status const s = multiply(exec); !s.ok() || !list.divides) { return s; }
-    using kernel = add_slices_kernel<Element>;
-    return exec.run(kernel{list}, list.blocks * kernel::adders(list.rank));
+    status const s = list.rank <= 8    ? launch<8>(exec)
+                     : list.rank <= 16 ? launch<16>(exec)
+                                       : launch<max_rank>(exec);
+    if (!s.ok() || list.sums == 0) { return s; }
+    return exec.run(add_slices_kernel<Element>{list}, list.blocks * ((list.rank + 1) / 2));
   }
 
  private:
-  template <class Executor>
-  [[nodiscard]] status multiply(Executor const& exec) const
-  {
-    if (list.rank <= 8) { return launch<8>(exec); }
-    return list.rank <= 16 ? launch<16>(exec) : launch<max_rank>(exec);
-  }
-
   template <int Rank, class Executor>
   [[nodiscard]] status launch(Executor const& exec) const
   {
@@ -186,11 +175,11 @@ struct product_work {
   }
 };
 
-template <class Element, class Left, class Right>
+template <class Element>
 [[nodiscard]] status check_product(matrix_view<Element> const& matrix,
                                    int rank,
-                                   std::span<Left> left,
-                                   std::span<Right> right,
+                                   std::span<float const> left,
+                                   std::span<float const> right,
                                    std::span<std::byte> workspace)
 {
   bool const in_range = rank >= 1 && rank <= max_rank;
@@ -213,15 +202,6 @@ template <class Element, class Left, class Right>
     .result();
 }
 
-//! Where the sums of the slices of so many matrices lie.
-template <class Element>
-[[nodiscard]] slice_placement placement_of(std::span<factored_matrix<Element> const> batch) noexcept
-{
-  slice_placement sums{0};
-  for (auto const& one : batch) { sums.elements += one.matrix.rows * one.matrix.columns; }
-  return sums;
-}
-
 [[nodiscard]] inline status too_small_workspace()
 {
   return {error_code::invalid_argument, "workspace is smaller than product_workspace_bytes"};
@@ -235,95 +215,55 @@ template <class Executor, class Element>
                                        bool of_rows,
                                        std::span<std::byte> workspace)
 {
-  product_work<Element> work{};
-  auto& list           = work.list;
-  slice_placement sums = placement_of(batch);
   auto* const partials = reinterpret_cast<float*>(workspace.data());
-  for (auto const& one : batch) {
-    std::uint64_t const rows = one.matrix.rows, columns = one.matrix.columns;
-    auto& item             = list.items[list.count++];
-    item.values            = one.matrix.values;
-    item.shape             = {.offset  = 0,
-                              .rows    = rows,
-                              .columns = columns,
-                              .length  = of_rows ? rows : columns,
-                              .rank    = static_cast<std::uint32_t>(one.rank),
-                              .of_rows = of_rows};
-    item.slices            = product_slices::of(item.shape.length, of_rows ? columns : rows);
-    item.from              = of_rows ? one.right.data() : one.left.data();
-    item.to                = of_rows ? one.left.data() : one.right.data();
-    item.first_block       = list.blocks;
-    item.first_product     = list.products;
-    std::uint64_t products = item.blocks();
-    if (!workspace.empty()) {
-      std::uint32_t const first = sums.place(item.slices, item.shape.length, item.shape.rank);
-      if (first != slice_placement::undivided) {
-        item.sums    = partials + first;
-        list.divides = true;
-        products *= item.slices.count();
-      }
-    }
-    list.blocks += item.blocks();
-    list.products += products;
-    list.rank = maximum(list.rank, item.shape.rank);
-  }
-  if (sums.sums > workspace.size() / sizeof(float)) { return too_small_workspace(); }
+  product_work<Element> const work{
+    product_list<Element>::of(batch, of_rows, !workspace.empty(), partials)};
+  if (work.list.sums > workspace.size() / sizeof(float)) { return too_small_workspace(); }
   return perform(exec, work);
 }
 
-//! One matrix. What is not written may be constant.
-template <class Element>
-[[nodiscard]] factored_matrix<Element> factored(matrix_view<Element> const& matrix,
-                                                int rank,
-                                                float const* left,
-                                                float const* right)
+//! The same of one matrix, whose factors may be constant where they are not written.
+template <class Executor, class Element>
+[[nodiscard]] status multiply_matrix(Executor const& exec,
+                                     matrix_view<Element> const& matrix,
+                                     int rank,
+                                     std::span<float const> left,
+                                     std::span<float const> right,
+                                     bool of_rows,
+                                     std::span<std::byte> workspace)
 {
-  auto const columns = static_cast<std::uint64_t>(rank);
-  return {matrix,
-          rank,
-          {const_cast<float*>(left), columns * matrix.rows},
-          {const_cast<float*>(right), columns * matrix.columns}};
+  if (status const s = check_product(matrix, rank, left, right, workspace); !s.ok()) { return s; }
+  auto const writable = [](std::span<float const> factor) {
+    return std::span{const_cast<float*>(factor.data()), factor.size()};
+  };
+  factored_matrix<Element> const one{matrix, rank, writable(left), writable(right)};
+  return multiply_matrices(
+    exec, std::span<factored_matrix<Element> const>{&one, 1}, of_rows, workspace);
 }
 
-template <class Element>
-using matrix_batch = std::span<factored_matrix<Element> const>;
-
 }  // namespace detail
+
+template <gradient_element Element>
+constexpr std::size_t product_workspace_bytes(
+  std::span<factored_matrix<Element> const> batch) noexcept
+{
+  using list           = detail::product_list<Element>;
+  std::uint64_t most = 0;
+  for (std::size_t begin = 0; begin < batch.size(); begin += list::capacity) {
+    auto const some = batch.subspan(begin, detail::minimum(list::capacity, batch.size() - begin));
+    for (bool const of_rows : {true, false}) {
+      most = detail::maximum(most, list::of(some, of_rows, true, nullptr).sums);
+    }
+  }
+  return most * sizeof(float);
+}
 
 constexpr std::size_t product_workspace_bytes(std::uint64_t rows,
                                               std::uint64_t columns,
                                               int rank) noexcept
 {
-  std::uint64_t most = 0;
-  for (bool const of_rows : {true, false}) {
-    detail::slice_placement sums{rows * columns};
-    std::uint64_t const length = of_rows ? rows : columns;
-    auto const slices          = detail::product_slices::of(length, of_rows ? columns : rows);
-    static_cast<void>(sums.place(slices, length, static_cast<std::uint64_t>(rank)));
-    most = detail::maximum(most, sums.sums);
-  }
-  return most * sizeof(float);
-}
-
-template <gradient_element Element>
-std::size_t product_workspace_bytes(std::span<factored_matrix<Element> const> batch) noexcept
-{
-  constexpr std::size_t at_once = detail::product_list<Element>::capacity;
-  std::uint64_t most            = 0;
-  for (std::size_t begin = 0; begin < batch.size(); begin += at_once) {
-    auto const some = batch.subspan(begin, detail::minimum(at_once, batch.size() - begin));
-    for (bool const of_rows : {true, false}) {
-      detail::slice_placement sums = detail::placement_of(some);
-      for (auto const& one : some) {
-        std::uint64_t const rows = one.matrix.rows, columns = one.matrix.columns;
-        std::uint64_t const length = of_rows ? rows : columns;
-        auto const slices          = detail::product_slices::of(length, of_rows ? columns : rows);
-        static_cast<void>(sums.place(slices, length, static_cast<std::uint64_t>(one.rank)));
-      }
-      most = detail::maximum(most, sums.sums);
-    }
-  }
-  return most * sizeof(float);
+  factored_matrix<float> const one{{nullptr, rows, columns}, rank, {}, {}};
+  return product_workspace_bytes(std::span{&one, 1});
 }
 
 template <executor Executor, gradient_element Element>
@@ -334,11 +274,7 @@ status left_factor(Executor const& exec,
                    std::span<float> left,
                    std::span<std::byte> workspace)
 {
-  if (status const s = detail::check_product(matrix, rank, left, right, workspace); !s.ok()) {
-    return s;
-  }
-  auto const one = detail::factored(matrix, rank, left.data(), right.data());
-  return detail::multiply_matrices(exec, detail::matrix_batch<Element>{&one, 1}, true, workspace);
+  return detail::multiply_matrix(exec, matrix, rank, left, right, true, workspace);
 }
 
 template <executor Executor, gradient_element Element>
@@ -349,11 +285,7 @@ status right_factor(Executor const& exec,
                     std::span<float> right,
                     std::span<std::byte> workspace)
 {
-  if (status const s = detail::check_product(matrix, rank, left, right, workspace); !s.ok()) {
-    return s;
-  }
-  auto const one = detail::factored(matrix, rank, left.data(), right.data());
-  return detail::multiply_matrices(exec, detail::matrix_batch<Element>{&one, 1}, false, workspace);
+  return detail::multiply_matrix(exec, matrix, rank, left, right, false, workspace);
 }
 
 template <executor Executor, orthogonalizer Orthogonalizer, gradient_element Element>
@@ -366,7 +298,8 @@ status power_iteration(Executor const& exec,
                        std::span<std::byte> workspace)
 {
   factored_matrix<Element> const one{matrix, rank, left, right};
-  return power_iteration(exec, orthogonalizer, detail::matrix_batch<Element>{&one, 1}, workspace);
+  return power_iteration(
+    exec, orthogonalizer, std::span<factored_matrix<Element> const>{&one, 1}, workspace);
 }
 
 template <executor Executor, orthogonalizer Orthogonalizer, gradient_element Element>

@@ -19,13 +19,6 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief The turn whose factor this exchange sends last.
-template <class Codec, class Element>
-[[nodiscard]] TERSUM_BODY int turn_of(exchange_args<Codec, Element> const& args)
-{
-  return agrees<Codec> ? 1 : static_cast<int>(args.table[0].turns % 2);
-}
-
 //! @brief The number of the matrix that a block works on: the last one with first(matrix) <= number.
 template <class Codec, class Element, class First>
 [[nodiscard]] TERSUM_BODY std::uint64_t find_matrix(exchange_args<Codec, Element> const& args,

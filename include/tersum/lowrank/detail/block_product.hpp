@@ -9,7 +9,7 @@
 #include <tersum/block/detail/eight_values.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/lowrank/detail/product_slices.hpp>
+#include <tersum/lowrank/detail/matrix_product.hpp>
 #include <tersum/types.hpp>
 
 #include <cstdint>
@@ -45,16 +45,6 @@ TERSUM_BODY void load_factor(Context const& ctx,
   }
 }
 
-//! @brief A sum as the element that travels; what is not finite becomes infinity.
-//! @param largest  Of 16-bit elements: finite sums end there, at either sign.
-template <class Wire, class Context>
-[[nodiscard]] TERSUM_BODY Wire rounded_product(float sum, [[maybe_unused]] float largest)
-{
-  float sent = sum;
-  if constexpr (sizeof(Wire) == 2) { sent = maximum(minimum(sent, largest), -largest); }
-  return Context::template element<Wire>(is_finite(sum) ? sent : Context::from_bits(0x7f800000u));
-}
-
 //! @brief Adds the sums of the slices of an element, one after the other.
 //! @param sums  Of the first slice.
 //! @param size  Floats from one slice to the next.
@@ -79,16 +69,6 @@ template <class Context>
   return sum;
 }
 
-//! @brief The rows and columns of a matrix that is multiplied, and whether the product has its rows: M Q rather than M^T P.
-struct product_shape {
-  std::uint64_t offset;  //!< First element of the matrix in what it is read from.
-  std::uint64_t rows;
-  std::uint64_t columns;
-  std::uint64_t length;  //!< Rows of the product.
-  std::uint32_t rank;
-  bool of_rows;
-};
-
 //! @brief The products of one block: 64 rows or columns of a matrix with all columns of a factor.
 //!
 //! A tile of 64 x 64 elements of the matrix lies in shared memory, in the order of the gradient, and beside it the rows of
@@ -105,19 +85,20 @@ class block_product {
   static constexpr int shared = (64 + columns) * product_stride * static_cast<int>(sizeof(float));
 
   //! @param begin  The first of the 64 rows or columns.
+  template <class Wire>
   TERSUM_BODY block_product(Context const& ctx,
                             Load const& load,
-                            product_shape const& shape,
+                            matrix_product<Wire> const& product,
                             std::uint64_t begin)
-    : ctx_(ctx), load_(load), offset_(shape.offset), matrix_rows_(shape.rows),
-      matrix_columns_(shape.columns), length_(shape.length), rank_(shape.rank),
-      rows_(shape.of_rows), begin_(begin), tile_(static_cast<float*>(ctx.shared())),
+    : ctx_(ctx), load_(load), offset_(product.offset), matrix_rows_(product.rows),
+      matrix_columns_(product.columns), length_(product.length), rank_(product.rank),
+      rows_(product.of_rows), begin_(begin), tile_(static_cast<float*>(ctx.shared())),
       factor_(tile_ + 64 * product_stride)
   {
   }
 
   //! @brief The sum of all slices, rounded to the elements of the product; or that of one slice, in float.
-  //! @param slices  Those of the shape.
+  //! @param slices  Those of the product.
   //! @param begin   The first term: 0, or that of the slice.
   //! @param end     One behind the last term.
   //! @param from    The factor of this matrix that is multiplied.
@@ -279,7 +260,8 @@ class block_product {
         if (column >= rank_) { continue; }
         float const sum =
           Context::add(v[j], ctx_.load(factor_ + column * product_stride + thread % 64));
-        ctx_.store(to + column * length_ + row, rounded_product<Wire, Context>(sum, largest));
+        ctx_.store(to + column * length_ + row,
+                   Context::template element<Wire>(sent_of_product<Wire>(sum, largest)));
       }
     }
   }
@@ -294,5 +276,25 @@ class block_product {
   float* factor_;
   float sum_[4][extent(each)] = {};
 };
+
+//! @brief Adds the slices of a divided product: of 64 elements of a pair of its columns.
+template <class Wire, class Context>
+TERSUM_BODY void add_part(Context const& ctx,
+                          matrix_product<Wire> const& product,
+                          std::uint64_t block,
+                          unsigned pair)
+{
+  std::uint64_t const length = product.length;
+  std::uint64_t const row    = block * 64 + ctx.thread_rank() % 64;
+  unsigned const column      = pair * 2 + ctx.thread_rank() / 64;
+  if (column >= product.rank || row >= length) { return; }
+  std::uint64_t const at = column * length + row;
+  float const sum        = add_slices(ctx,
+                               product.partials + product.first_partial + at,
+                               product.rank * length,
+                               static_cast<unsigned>(product.slices.count()));
+  ctx.store(product.to + at,
+            Context::template element<Wire>(sent_of_product<Wire>(sum, product.largest)));
+}
 
 }  // namespace tersum::inline v0::detail

@@ -30,11 +30,8 @@ TERSUM_BODY void multiply_matrices(Context const& ctx,
   auto const first       = [turn](matrix_record const& m) { return m.first_product[turn]; };
   matrix_record const& m = args.table[find_matrix(args, number, first)];
   float const* const by  = from + m.slot[1 - turn];
-  auto const load        = [&args](Context const& on, std::uint64_t at, int count, float(&v)[8]) {
-    load_values<true>(on, args, at, count, v);
-  };
-  product_shape const shape{
-    m.offset, m.rows, m.columns, m.length(turn), m.rank, m.sends_rows(turn)};
+  matrix_product<typename Codec::wire_element> const shape{
+    by, m.offset, m.rows, m.columns, m.length(turn), m.rank, m.sends_rows(turn)};
   std::uint64_t block         = number - first(m);
   product_slices const slices = m.slices(turn);
   std::uint64_t begin = 0, end = slices.terms;
@@ -50,18 +47,13 @@ TERSUM_BODY void multiply_matrices(Context const& ctx,
     sums = args.parts.partials + m.first_partial[turn] + slice * (m.rank * shape.length);
     to   = nullptr;
   }
-  if constexpr (in_metric<Codec>) {
-    float const least     = least_scale_of(ctx, args, m);
-    auto const load_units = [&](Context const& on, std::uint64_t at, int count, float(&v)[8]) {
-      load(on, at, count, v);
-      divide_by_scales(on, args, least, at, count, v);
-    };
-    block_product<Codec::rank, decltype(load_units), Context>{ctx, load_units, shape, block * 64}
-      .run(slices, begin, end, by, sums, to, args.parts.largest);
-  } else {
-    block_product<Codec::rank, decltype(load), Context>{ctx, load, shape, block * 64}.run(
-      slices, begin, end, by, sums, to, args.parts.largest);
-  }
+  float const least = least_scale_of(ctx, args, m);
+  auto const load   = [&](Context const& on, std::uint64_t at, int count, float(&v)[8]) {
+    load_values<true>(on, args, at, count, v);
+    divide_by_scales(on, args, least, at, count, v);
+  };
+  block_product<Codec::rank, decltype(load), Context>{ctx, load, shape, block * 64}.run(
+    slices, begin, end, by, sums, to, args.parts.largest);
 }
 
 //! Blocks that add up slices for 64 elements of all columns of a factor: each has two columns.
@@ -79,18 +71,10 @@ TERSUM_BODY void add_matrices(Context const& ctx,
   auto const first       = [turn](matrix_record const& m) { return m.first_block[turn]; };
   matrix_record const& m = args.table[find_matrix(args, number, first)];
   if (!m.is_divided(turn)) { return; }
-  std::uint64_t const length = m.length(turn);
-  std::uint64_t const row    = (number - first(m)) * 64 + ctx.thread_rank() % 64;
-  unsigned const column = ctx.block_rank() % adders_of_block<Codec> * 2 + ctx.thread_rank() / 64;
-  if (column >= m.rank || row >= length) { return; }
-  std::uint64_t const at = column * length + row;
-  float sum              = add_slices(ctx,
-                         args.parts.partials + m.first_partial[turn] + at,
-                         m.rank * length,
-                         static_cast<unsigned>(m.slices(turn).count()));
-  using wire             = typename Codec::wire_element;
-  ctx.store(args.parts.wire[turn] + m.slot[turn] + at,
-            rounded_product<wire, Context>(sum, args.parts.largest));
+  add_part(ctx,
+           product_of(args, m, turn, nullptr),
+           number - first(m),
+           ctx.block_rank() % adders_of_block<Codec>);
 }
 
 }  // namespace tersum::inline v0::detail

@@ -48,14 +48,17 @@ TERSUM_BODY void find_largest_scale(Context const& ctx, exchange_args<Codec, Ele
   if (ctx.thread_rank() % 32 == 0) { ctx.atomic_max(args.parts.scales + matrix, largest); }
 }
 
-//! @brief What the scales of a matrix are raised to.
+//! @brief What the scales of a matrix are raised to; without a metric none are.
 template <class Codec, class Element, class Context>
 [[nodiscard]] TERSUM_BODY float least_scale_of(Context const& ctx,
                                                exchange_args<Codec, Element> const& args,
                                                matrix_record const& m)
 {
-  float const largest = Context::from_bits(ctx.load(args.parts.scales + (&m - args.table)));
-  return least_scale(context_arithmetic<Context>{}, args.codec.metric, largest);
+  if constexpr (in_metric<Codec>) {
+    float const largest = Context::from_bits(ctx.load(args.parts.scales + (&m - args.table)));
+    return least_scale(context_arithmetic<Context>{}, args.codec.metric, largest);
+  }
+  return 1.0f;
 }
 
 //! @brief Divides up to eight values of one row of a matrix by their scales.
@@ -67,10 +70,12 @@ TERSUM_BODY void divide_by_scales(Context const& ctx,
                                   int count,
                                   float (&v)[8])
 {
-  float scales[8];
-  load_some(ctx, args.metric.scales + at, count, scales);
-  TERSUM_UNROLL
-  for (int j = 0; j < 8; ++j) { v[j] = Context::divide(v[j], raised_scale(scales[j], least)); }
+  if constexpr (in_metric<Codec>) {
+    float scales[8];
+    load_some(ctx, args.metric.scales + at, count, scales);
+    TERSUM_UNROLL
+    for (int j = 0; j < 8; ++j) { v[j] = Context::divide(v[j], raised_scale(scales[j], least)); }
+  }
 }
 
 //! What a block knows of the scales of its matrix while the mean is rebuilt.

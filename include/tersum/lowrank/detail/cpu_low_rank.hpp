@@ -147,10 +147,7 @@ class cpu_stages<Codec, Element> {
   static constexpr bool adds_kept = has_adds_lost<feedback_type> && !weighs_kept<Codec>;
 
   //! The turn whose factor this exchange sends last.
-  [[nodiscard]] int turn() const
-  {
-    return agrees<Codec> || args_.chunks == 0 ? 1 : static_cast<int>(args_.table[0].turns % 2);
-  }
+  [[nodiscard]] int turn() const { return args_.chunks == 0 ? 1 : turn_of(args_); }
 
   [[nodiscard]] std::ptrdiff_t number_of(matrix_record const& m) const { return &m - args_.table; }
 
@@ -184,15 +181,10 @@ class cpu_stages<Codec, Element> {
       args_.parts.blocks[turn], first, [&](matrix_record const& m, std::uint64_t begin) {
         float const least    = least_scale_of(m);
         auto const of_matrix = [&](std::uint64_t at, int count, float* to) {
-          load<true>(m.offset + at, count, to);
-          if constexpr (in_metric<Codec>) { divide(least, m.offset + at, count, to); }
+          load<true>(at, count, to);
+          if constexpr (in_metric<Codec>) { divide(least, at, count, to); }
         };
-        cpu_product<decltype(of_matrix)>{
-          set_, of_matrix, m.rows, m.columns, static_cast<int>(m.rank), m.sends_rows(turn), begin}
-          .run(m.slices(turn),
-               from + m.slot[1 - turn],
-               args_.parts.wire[turn] + m.slot[turn],
-               args_.parts.largest);
+        multiply_part(set_, of_matrix, product_of(args_, m, turn, from), begin);
       });
   }
 

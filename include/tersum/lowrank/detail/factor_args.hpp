@@ -6,8 +6,12 @@
 
 #pragma once
 
+#include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/detail/kernel_args.hpp>
+#include <tersum/lowrank/detail/matrix_product.hpp>
+#include <tersum/lowrank/matrix_record.hpp>
 #include <tersum/random/philox.hpp>
 #include <tersum/types.hpp>
 
@@ -63,5 +67,37 @@ struct factor_args {
   std::uint64_t row_blocks;
   float largest;  // of what feedback sends as a 16-bit factor: see largest_summand
 };
+
+//! @brief The turn whose factor this exchange sends last.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE int turn_of(exchange_args<Codec, Element> const& args)
+{
+  return agrees<Codec> ? 1 : static_cast<int>(args.table[0].turns % 2);
+}
+
+//! @brief The product of a turn of one matrix.
+//! @param from  The factors of the other turn.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE auto product_of(exchange_args<Codec, Element> const& args,
+                                            matrix_record const& m,
+                                            int turn,
+                                            float const* from)
+{
+  auto const& parts = args.parts;
+  return matrix_product<typename Codec::wire_element>{
+    .from          = from + m.slot[1 - turn],
+    .offset        = m.offset,
+    .rows          = m.rows,
+    .columns       = m.columns,
+    .length        = m.length(turn),
+    .rank          = m.rank,
+    .of_rows       = m.sends_rows(turn),
+    .slices        = m.slices(turn),
+    .to            = parts.wire[turn] + m.slot[turn],
+    .sums          = parts.factor[agrees<Codec> ? turn : 1] + m.slot[turn],
+    .partials      = parts.partials,
+    .first_partial = m.first_partial[turn],
+    .largest       = parts.largest};
+}
 
 }  // namespace tersum::inline v0::detail
