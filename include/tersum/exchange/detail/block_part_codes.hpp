@@ -61,7 +61,7 @@ template <bool Moderate, class Context>
 //! @}
 
 //! @brief Codes of a thread's 32 values of a chunk, under a quantizer. It is specialized here for codebooks, and where other
-//! quantizers are. The functions are given the thread's `own_part`.
+//! quantizers are. The functions are given the thread's `chunk_in_lanes`.
 //!
 //! `add` adds `scale` times the decoded codes of the chunk that begin at `codes` to values in wire order. `encode` writes
 //! values in wire order, dithered by `key`, as the chunk of a part, and multiplies the chunk's scale by `share_of`. If chunks

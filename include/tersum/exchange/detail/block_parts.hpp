@@ -14,6 +14,7 @@
 #include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/block_part_codes.hpp>
 #include <tersum/exchange/detail/block_rotation.hpp>
+#include <tersum/exchange/detail/block_rows.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/exchange_parts.hpp>
 #include <tersum/exchange/detail/exchange_residuals.hpp>
@@ -34,13 +35,19 @@ inline constexpr chunk_grid two_shot_grid{.chunks_a_block = grid_of<Codec>.chunk
                                           .shared =
                                             grid_of<Codec>.shared + codebook_room<Codec>() * 4};
 
-//! @brief What a thread of these kernels works with.
-//! @tparam Map  Where the parts lie, and of which codes they are.
-template <class Codec,
+//! @brief A chunk in the hand of the threads that share it: what the sentences of `part_stages.hpp` ask of it, to a thread.
+//! @tparam Edge    Whether coordinates may be missing, or the chunk not aligned to 16 bytes.
+//! @tparam InRows  Of the scales of a metric, as `load_scales` has it.
+//! @tparam Map     Where the parts lie, and of which codes they are.
+template <bool Edge,
+          bool InRows,
+          class Codec,
           class Element,
           class Context,
           class Map = decltype(make_part_map(std::declval<exchange_args<Codec, Element> const&>()))>
-struct own_part {
+struct chunk_in_lanes {
+  using math         = Context;
+  using values       = float[32];  //!< A thread's own.
   using context_type = Context;
   using args_type    = exchange_args<Codec, Element>;
   using hadamard     = typename own_chunk<Codec>::hadamard;
@@ -50,6 +57,10 @@ struct own_part {
   //! What undoes the lengths of forward and backward rotation.
   static constexpr float unit =
     1.0f / static_cast<float>(square_gain<typename Codec::rotator_type>);
+
+  static constexpr bool in_order = orders_chunks<Codec> && !Edge;
+  //! Whether what decodes finds a chunk's place before idle threads leave: nvcc takes fewer instructions then, or registers.
+  static constexpr bool is_placed_first = in_order || !rotates;
 
   static constexpr bool in_step = looks_up_in_step<Codec>;
 
@@ -64,12 +75,14 @@ struct own_part {
   own_chunk<Codec> mine{};
   part_place place{};
 
-  TERSUM_BODY own_part(Context const& context, args_type const& arguments)
-    : own_part(context, arguments, make_part_map(arguments))
+  TERSUM_BODY chunk_in_lanes(Context const& context, args_type const& arguments)
+    : chunk_in_lanes(context, arguments, make_part_map(arguments))
   {
   }
 
-  TERSUM_BODY own_part(Context const& context, args_type const& arguments, map_type const& parts)
+  TERSUM_BODY chunk_in_lanes(Context const& context,
+                             args_type const& arguments,
+                             map_type const& parts)
     : ctx(context), args(arguments), map(parts),
       tables(static_cast<std::uint32_t*>(context.shared()) + grid_of<Codec>.shared / 4),
       storage(static_cast<float*>(context.shared()) +
@@ -78,9 +91,35 @@ struct own_part {
     fill_codebooks<Codec>(ctx, tables);
   }
 
+  //! A chunk that was found, where the codebooks lie in shared memory.
+  TERSUM_BODY chunk_in_lanes(Context const& context,
+                             args_type const& arguments,
+                             map_type const& parts,
+                             own_chunk<Codec> const& found)
+    : ctx(context), args(arguments), map(parts), tables(tables_of(context)),
+      storage(storage_of(context)), mine(found)
+  {
+  }
+
+  [[nodiscard]] TERSUM_BODY static std::uint32_t* tables_of(Context const& context)
+  {
+    return static_cast<std::uint32_t*>(context.shared()) + grid_of<Codec>.shared / 4;
+  }
+  [[nodiscard]] TERSUM_BODY static float* storage_of(Context const& context)
+  {
+    return static_cast<float*>(context.shared()) +
+           (hadamard::in_warp ? context.thread_rank() / 32 * hadamard::storage_floats : 0);
+  }
+  //! Brings the codebooks into shared memory. All threads of the block call it.
+  TERSUM_BODY static void fill_tables(Context const& context)
+  {
+    fill_codebooks<Codec>(context, tables_of(context));
+  }
+
   //! The place in parts of the mean of another one's chunk.
   template <class Other>
-  TERSUM_BODY own_part(own_part<Codec, Element, Context, Other> const& other, Map const& parts)
+  TERSUM_BODY chunk_in_lanes(
+    chunk_in_lanes<Edge, InRows, Codec, Element, Context, Other> const& other, Map const& parts)
     : ctx(other.ctx), args(other.args), map(parts), tables(other.tables), storage(other.storage),
       mine(other.mine), place(place_of_mean(parts, other.place))
   {
@@ -90,7 +129,8 @@ struct own_part {
   [[nodiscard]] TERSUM_BODY decltype(auto) of_mean() const
   {
     if constexpr (ways_differ<Codec>) {
-      return own_part<Codec, Element, Context, mean_map>{*this, make_mean_map(args)};
+      return chunk_in_lanes<Edge, InRows, Codec, Element, Context, mean_map>{*this,
+                                                                             make_mean_map(args)};
     } else {
       return (*this);
     }
@@ -102,6 +142,24 @@ struct own_part {
     return parts + map.begin(part);
   }
 
+  //! Whether the chunk is one that travels.
+  [[nodiscard]] TERSUM_BODY bool travels() const
+  {
+    return mine.active && (!selects<Codec> || place.level > 0);
+  }
+
+  //! Whether the chunk is one that does not travel.
+  [[nodiscard]] TERSUM_BODY bool stays() const
+  {
+    return selects<Codec> && mine.active && place.level == 0;
+  }
+
+  //! The chunk's number in the gradient.
+  [[nodiscard]] TERSUM_BODY std::uint64_t number() const { return mine.chunk; }
+
+  //! Memory as items see it.
+  [[nodiscard]] TERSUM_BODY Context const& memory() const { return ctx; }
+
   //! The scale of this chunk in a part.
   [[nodiscard]] TERSUM_BODY float scale_in(std::uint32_t const* part) const
   {
@@ -112,7 +170,7 @@ struct own_part {
   TERSUM_BODY void add(std::uint32_t const* part, float factor, float (&v)[32]) const
   {
     if constexpr (!in_step) {
-      if (!mine.active || place.level == 0) { return; }
+      if (!travels()) { return; }
     }
     float const scale = Context::multiply(scale_in(part), factor);
     at_level_of(map, args.codec, place.level, [&](auto const& codec) {
@@ -156,12 +214,16 @@ struct own_part {
 
   //! Finds the chunk of the gradient and its place; one that does not travel is at place.level 0. Regular chunks are taken in
   //! the order of their widths where there are several.
-  template <bool Edge>
   TERSUM_BODY void find(std::uint64_t first_chunk)
   {
-    constexpr bool ordered = orders_chunks<Codec> && !Edge;
-    mine                   = find_chunk<Edge, ordered>(ctx, args, first_chunk);
-    if constexpr (ordered) {
+    mine = find_chunk<Edge, in_order>(ctx, args, first_chunk);
+    find_place(first_chunk);
+  }
+
+  //! Finds the place of a chunk of the gradient.
+  TERSUM_BODY void find_place(std::uint64_t first_chunk)
+  {
+    if constexpr (in_order) {
       auto const position = number_chunk<Codec>(ctx, first_chunk).chunk;
       place               = map.of_position(static_cast<std::uint32_t>(position));
     } else if (mine.active) {
@@ -184,18 +246,43 @@ struct own_part {
     }
   }
 
+  //! Decoded values in wire order to the gradient: back to its basis and its units, and stored. Where the chunk has not
+  //! travelled zeros take their place, or NaN if a gradient was not finite.
+  //! @param scale  By what the values were multiplied, in all.
+  TERSUM_BODY void give(float scale, float (&v)[32])
+  {
+    rotate_back<flips_by_predicates<Edge, Codec>>(v);
+    if constexpr (codes_differences<Codec>) {
+      // A difference that is not finite leaves what all ranks hold as it was.
+      bool const moves = scale > 0.0f && is_finite(scale);
+      if constexpr (Edge ||
+                    own_chunk<Codec>::threads < 32) {  // others of the warp go on to barriers
+        mine.active = mine.active && moves;
+      } else if (!moves) {
+        return;
+      }
+      leave_metric<Edge>(ctx, args, mine, v);
+      add_held(v);
+    } else {
+      if (!(scale > 0.0f)) {
+        TERSUM_UNROLL
+        for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(0.0f, scale); }
+      }
+      leave_metric<Edge>(ctx, args, mine, v);
+    }
+    store_row<Edge>(ctx, args.gradient, mine, storage, v);
+  }
+
   //! Adds up what all ranks sent of an owned chunk, and what the owner kept of it, in wire order.
-  //! @tparam InRows  Of its scales, as `load_scales` has it.
-  template <bool InRows>
   TERSUM_BODY void add_ranks(float (&v)[32]) const
   {
-    add_ranks<InRows>(v, [](own_part const& own, std::uint32_t rank) {
+    add_ranks(v, [](chunk_in_lanes const& own, std::uint32_t rank) {
       return own.part_of(own.args.parts.received, rank);
     });
   }
 
   //! The same, where sent_by(own, rank) is this rank's part as that one sent it.
-  template <bool InRows, class SentBy>
+  template <class SentBy>
   TERSUM_BODY void add_ranks(float (&v)[32], SentBy const& sent_by) const
   {
     TERSUM_UNROLL
@@ -214,6 +301,18 @@ struct own_part {
       to_wire(v);
     }
     for (std::uint32_t rank = 0; rank < map.world; ++rank) { add(sent_by(*this, rank), 1.0f, v); }
+  }
+
+  //! Adds to decoded differences what all ranks hold.
+  TERSUM_BODY void add_held(float (&v)[32]) const
+  {
+    float held[32];
+    TERSUM_UNROLL
+    for (int r = 0; r < 4; ++r) {
+      load_eights<Edge>(ctx, mine, args.gradient + mine.offset, r, held + 8 * r);
+    }
+    TERSUM_UNROLL
+    for (int i = 0; i < 32; ++i) { v[i] = Context::add(held[i], v[i]); }
   }
 
   //! Where the owner keeps a thread's eight coordinates of quarter r.

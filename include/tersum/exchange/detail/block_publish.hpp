@@ -55,8 +55,8 @@ TERSUM_BODY void bypass_published(Context const& ctx, exchange_args<Codec, Eleme
 }
 
 //! @brief Finds a chunk of this rank's shard, with its place in the shard.
-template <class Codec, class Element, class Context>
-TERSUM_BODY void find_published(own_part<Codec, Element, Context>& own)
+template <bool InRows, class Codec, class Element, class Context>
+TERSUM_BODY void find_published(chunk_in_lanes<true, InRows, Codec, Element, Context>& own)
 {
   own.find_owned();
   if (!own.mine.active) { return; }
@@ -68,7 +68,8 @@ TERSUM_BODY void find_published(own_part<Codec, Element, Context>& own)
 //! @brief This thread's 32 coordinates of a chunk of the shard as they are encoded, loaded arrangement.
 //! @tparam InRows  Whether lanes load neighbours, as the kernels for shards that are not aligned do. All threads of the warp call it then.
 template <bool InRows, class Codec, class Element, class Context>
-TERSUM_BODY void load_published(own_part<Codec, Element, Context> const& own, float (&v)[32])
+TERSUM_BODY void load_published(chunk_in_lanes<true, InRows, Codec, Element, Context> const& own,
+                                float (&v)[32])
 {
   auto const& args          = own.args;
   Element const* const from = args.gradient + own.mine.offset;
@@ -115,8 +116,9 @@ TERSUM_BODY void load_published(own_part<Codec, Element, Context> const& own, fl
 }
 
 //! @brief Its place among the values of all ranks, where scales of a metric lie.
-template <class Codec, class Element, class Context>
-[[nodiscard]] TERSUM_BODY own_chunk<Codec> in_values(own_part<Codec, Element, Context> const& own)
+template <bool InRows, class Codec, class Element, class Context>
+[[nodiscard]] TERSUM_BODY own_chunk<Codec> in_values(
+  chunk_in_lanes<true, InRows, Codec, Element, Context> const& own)
 {
   own_chunk<Codec> mine = own.mine;
   if constexpr (in_metric<Codec>) { mine.offset += own.args.parts.begin; }
@@ -127,7 +129,7 @@ template <class Codec, class Element, class Context>
 template <bool InRows, class Codec, class Element, class Context>
 TERSUM_BODY void publish_part(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
-  own_part<Codec, Element, Context> own{ctx, args};
+  chunk_in_lanes<true, InRows, Codec, Element, Context> own{ctx, args};
   find_published(own);
   if (all_idle(ctx, own.mine)) { return; }
   float v[32];
@@ -142,7 +144,7 @@ TERSUM_BODY void publish_part(Context const& ctx, exchange_args<Codec, Element> 
 template <bool InRows, class Codec, class Element, class Context>
 TERSUM_BODY void keep_published(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
-  own_part<Codec, Element, Context> own{ctx, args};
+  chunk_in_lanes<true, InRows, Codec, Element, Context> own{ctx, args};
   find_published(own);
   if (all_idle(ctx, own.mine)) { return; }
   std::uint32_t const* const part = own.part_of(args.parts.gathered, args.rank);
@@ -189,22 +191,6 @@ TERSUM_BODY void keep_published(Context const& ctx, exchange_args<Codec, Element
       }
     }
   }
-}
-
-//! @brief Adds to decoded differences what all ranks hold.
-template <bool Edge, class Codec, class Element, class Context>
-TERSUM_BODY void add_held(Context const& ctx,
-                          exchange_args<Codec, Element> const& args,
-                          own_chunk<Codec> const& mine,
-                          float (&v)[32])
-{
-  float held[32];
-  TERSUM_UNROLL
-  for (int r = 0; r < 4; ++r) {
-    load_eights<Edge>(ctx, mine, args.gradient + mine.offset, r, held + 8 * r);
-  }
-  TERSUM_UNROLL
-  for (int i = 0; i < 32; ++i) { v[i] = Context::add(held[i], v[i]); }
 }
 
 }  // namespace tersum::inline v0::detail

@@ -97,7 +97,7 @@ TERSUM_BODY void store_in_shard(Context const& ctx,
 template <bool InRows = false, class Codec, class Element, class Context>
 TERSUM_BODY void add_shard(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
-  own_part<Codec, Element, Context> own{ctx, args};
+  chunk_in_lanes<true, InRows, Codec, Element, Context> own{ctx, args};
   own.find_owned();
   if (all_idle(ctx, own.mine)) { return; }
   if (own.mine.active) {

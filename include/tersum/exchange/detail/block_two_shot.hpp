@@ -12,15 +12,14 @@
 #include <tersum/exchange/detail/block_metric.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/block_parts.hpp>
-#include <tersum/exchange/detail/block_publish.hpp>
 #include <tersum/exchange/detail/block_residuals.hpp>
 #include <tersum/exchange/detail/block_rotation.hpp>
-#include <tersum/exchange/detail/block_rows.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/exchange_energies.hpp>
 #include <tersum/exchange/detail/exchange_parts.hpp>
 #include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
+#include <tersum/exchange/detail/part_stages.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/tuning.hpp>
@@ -60,8 +59,8 @@ TERSUM_BODY void encode_parts(Context const& ctx,
                               exchange_args<Codec, Element> const& args,
                               std::uint64_t first_chunk)
 {
-  own_part<Codec, Element, Context> own{ctx, args};
-  own.template find<Edge>(first_chunk);
+  chunk_in_lanes<Edge, Edge, Codec, Element, Context> own{ctx, args};
+  own.find(first_chunk);
   own.mine.active = own.mine.active && own.place.level > 0;
   if (all_idle(ctx, own.mine)) { return; }
   float v[32];
@@ -75,19 +74,19 @@ TERSUM_BODY void encode_parts(Context const& ctx,
 
 //! @brief Decodes what all ranks sent of this rank's part, adds it up, and encodes the mean: reads a part from each rank,
 //! and writes one. If only a range of the part is to be done, it takes the chunks that begin there.
-//! @param sent_by  sent_by(own, rank): this rank's part as that one sent it, for what its `own_part` knows.
+//! @param sent_by  sent_by(own, rank): this rank's part as that one sent it, for what its `chunk_in_lanes` knows.
 //! @tparam InRows  Of the scales of a metric, as `load_scales` has it.
 template <bool InRows = false, class Codec, class Element, class Context, class SentBy>
 TERSUM_BODY void recompress_parts(Context const& ctx,
                                   exchange_args<Codec, Element> const& args,
                                   SentBy const& sent_by)
 {
-  own_part<Codec, Element, Context> own{ctx, args};
+  chunk_in_lanes<true, InRows, Codec, Element, Context> own{ctx, args};
   own.find_owned();
   own.mine.active = own.mine.active && is_at_hand(args, own.place.word);
   if (all_idle(ctx, own.mine)) { return; }
   float v[32];
-  own.template add_ranks<InRows>(v, sent_by);
+  own.add_ranks(v, sent_by);
   dither_key key   = key_of(args);
   key.rank         = second_rank;
   auto const& mean = own.of_mean();
@@ -144,8 +143,8 @@ TERSUM_BODY void keep_residual(Context const& ctx,
                                exchange_args<Codec, Element> const& args,
                                std::uint64_t first_chunk)
 {
-  own_part<Codec, Element, Context> own{ctx, args};
-  own.template find<Edge>(first_chunk);
+  chunk_in_lanes<Edge, Edge, Codec, Element, Context> own{ctx, args};
+  own.find(first_chunk);
   if (all_idle(ctx, own.mine) || step_is_poisoned(args)) { return; }
   float v[32]                     = {};
   std::uint32_t const* const part = own.part_of(args.payload, own.place.part);
@@ -172,11 +171,11 @@ TERSUM_BODY void keep_residual(Context const& ctx,
 template <bool InRows = false, class Codec, class Element, class Context>
 TERSUM_BODY void keep_owner_residual(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
-  own_part<Codec, Element, Context> own{ctx, args};
+  chunk_in_lanes<true, InRows, Codec, Element, Context> own{ctx, args};
   own.find_owned();
   if (all_idle(ctx, own.mine) || step_is_poisoned(args)) { return; }
   float v[32];
-  own.template add_ranks<InRows>(v);
+  own.add_ranks(v);
   if constexpr (ways_differ<Codec>) {
     auto const mean = own.of_mean();
     mean.add(mean.part_of(args.parts.gathered, args.rank), -static_cast<float>(args.world), v);
@@ -200,61 +199,26 @@ TERSUM_BODY void keep_owner_residual(Context const& ctx, exchange_args<Codec, El
   for (int r = 0; r < 4; ++r) { store_eight(ctx, own.kept(r), v + 8 * r); }
 }
 
-//! @brief Decodes all parts of the mean to the gradient, in one pass.
+//! @brief `decode_chunk` of the chunks of the gradient, in one pass.
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void decode_parts(Context const& ctx,
                               exchange_args<Codec, Element> const& args,
                               std::uint64_t first_chunk)
 {
   auto const map = make_mean_map(args);
-  own_part<Codec, Element, Context, std::remove_const_t<decltype(map)>> own{ctx, args, map};
-  own.template find<Edge>(first_chunk);
-  if (all_idle(ctx, own.mine)) { return; }
-  std::uint32_t const* const part = own.part_of(args.parts.gathered, own.place.part);
-  float scale                     = 0.0f;
-  if (own.mine.active && own.place.level > 0) {
-    scale = own.scale_in(part);
-    if constexpr (copying<Codec>) {
-      for (int rank = 1; rank < args.world; ++rank) {
-        scale = Context::add(
-          scale, own.scale_in(own.part_of(args.parts.gathered, static_cast<std::uint64_t>(rank))));
-      }
-    }
+  using map_type = std::remove_const_t<decltype(map)>;
+  using lanes    = chunk_in_lanes<Edge, Edge, Codec, Element, Context, map_type>;
+  lanes::fill_tables(ctx);
+  own_chunk<Codec> mine = find_chunk<Edge, lanes::in_order>(ctx, args, first_chunk);
+  if constexpr (!lanes::is_placed_first) {
+    if (all_idle(ctx, mine)) { return; }
   }
-  if constexpr (selects<Codec>) {
-    if (own.mine.active && own.place.level == 0 && has_agreed(args)) {
-      using scalar = typename Codec::norm_scalar;
-      scale        = Context::multiply(
-        0.0f, to_float(ctx.load(static_cast<scalar const*>(args.agreed) + own.mine.chunk)));
-    }
+  lanes chunk{ctx, args, map, mine};
+  chunk.find_place(first_chunk);
+  if constexpr (lanes::is_placed_first) {
+    if (all_idle(ctx, chunk.mine)) { return; }
   }
-  float v[32] = {};
-  float share = 1.0f;  // owners have sent means, but codes of all ranks are to be added
-  if constexpr (copying<Codec>) { share = Context::divide(1.0f, static_cast<float>(args.world)); }
-  own.add(part, share, v);
-  if constexpr (copying<Codec>) {
-    for (int rank = 1; rank < args.world; ++rank) {
-      own.add(own.part_of(args.parts.gathered, static_cast<std::uint64_t>(rank)), share, v);
-    }
-  }
-  own.template rotate_back<flips_by_predicates<Edge, Codec>>(v);
-  if constexpr (codes_differences<Codec>) {
-    // A difference that is not finite leaves what all ranks hold as it was.
-    bool const moves = scale > 0.0f && is_finite(scale);
-    if constexpr (Edge || own_chunk<Codec>::threads < 32) {  // others of the warp go on to barriers
-      own.mine.active = own.mine.active && moves;
-    } else if (!moves) {
-      return;
-    }
-    leave_metric<Edge>(ctx, args, own.mine, v);
-    add_held<Edge>(ctx, args, own.mine, v);
-  } else if (!(scale > 0.0f)) {
-    // The chunk has not travelled: zeros, or NaN if a gradient was not finite.
-    TERSUM_UNROLL
-    for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(0.0f, scale); }
-  }
-  if constexpr (!codes_differences<Codec>) { leave_metric<Edge>(ctx, args, own.mine, v); }
-  store_row<Edge>(ctx, args.gradient, own.mine, own.storage, v);
+  decode_chunk(chunk);
 }
 
 }  // namespace tersum::inline v0::detail

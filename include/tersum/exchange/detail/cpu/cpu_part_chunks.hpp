@@ -179,23 +179,6 @@ class cpu_part_chunks : public cpu_metric_chunks<Codec, Element> {
     from_rows(chunk, rows, to);
   }
 
-  //! Decodes a chunk of the parts of `copies` ranks and adds it up, times `factor`.
-  template <class To>
-  void mean_of(map_type const& map,
-               part_place const& place,
-               std::uint64_t chunk,
-               std::uint32_t const* words,
-               std::uint32_t copies,
-               float factor,
-               To to) const
-  {
-    alignas(64) float rows[size]{};
-    for (std::uint32_t rank = 0; rank < copies; ++rank) {
-      add_estimate(map, place, words + map.begin(rank), factor, rows);
-    }
-    from_rows(chunk, rows, to);
-  }
-
   //! The chunk's number in the gradient under fixed chunks, otherwise a number that no other chunk has.
   [[nodiscard]] static std::uint64_t chunk_of(map_type const& map, part_place const& place)
   {

@@ -9,13 +9,16 @@
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/block/group.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/exchange/detail/cpu/chunk_in_rows.hpp>
 #include <tersum/exchange/detail/cpu/cpu_part_chunks.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/exchange/detail/exchange_energies.hpp>
 #include <tersum/exchange/detail/exchange_parts.hpp>
 #include <tersum/exchange/detail/exchange_residuals.hpp>
+#include <tersum/exchange/detail/part_items.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
+#include <tersum/exchange/detail/part_stages.hpp>
 #include <tersum/exchange/detail/steps.hpp>
+#include <tersum/execute/detail/host_memory.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/quantize/dither.hpp>
 
@@ -64,18 +67,6 @@ class cpu_two_shot : cpu_part_chunks<Codec, Element> {
   //! Adds up what all ranks sent of an owned chunk, and what the owner kept of it.
   void add_ranks(map_type const& map, part_place const& place, float* rows) const;
 
-  //! Zero, or NaN where the gradient of a chunk that does not travel was not finite.
-  [[nodiscard]] float scale_of_unsent(std::uint64_t chunk) const
-  {
-    if constexpr (selects<Codec>) {
-      using scalar      = typename Codec::norm_scalar;
-      auto const agreed = static_cast<scalar const*>(args_.agreed);
-      // If the budget pays for nothing, no norm has travelled.
-      if (has_agreed(args_)) { return 0.0f * to_float(agreed[chunk]); }
-    }
-    return 0.0f;
-  }
-
   void keep_owner_residual(map_type const& map) const;
 };
 
@@ -121,10 +112,8 @@ template <class Codec, class Element>
 void cpu_two_shot<Codec, Element>::decode() const
 {
   auto const map = make_mean_map(args_);
-  // Owners have sent means, but codes of all ranks are to be added.
-  float const share = copying<Codec> ? 1.0f / static_cast<float>(args_.world) : 1.0f;
   // Where all ranks' codes are gathered there is a part of each, and all have the same chunks.
-  std::uint32_t const copies = copying<Codec> ? static_cast<std::uint32_t>(args_.world) : 1;
+  std::uint32_t const copies = copies_of_mean(args_);
   parallel_for(threads_, std::uint64_t{map.parts()} * copies, [&](std::uint64_t number) {
     auto const part                  = copying<Codec> ? 0u : static_cast<std::uint32_t>(number);
     std::uint32_t const* const words = args_.parts.gathered + map.begin(number);
@@ -138,38 +127,9 @@ void cpu_two_shot<Codec, Element>::decode() const
       if constexpr (owner_feeds_back<Codec>) { keep_owner_residual(make_part_map(args_)); }
     }
   }
-  parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
-    part_place const place     = find_part(args_, map, chunk);
-    std::uint32_t* const words = args_.parts.gathered + map.begin(place.part);
-    float scale =
-      place.level == 0 ? scale_of_unsent(chunk) : bits_float(words[map.scale_word(place.index)]);
-    if constexpr (copying<Codec>) {
-      for (std::uint32_t rank = 1; rank < copies && place.level > 0; ++rank) {
-        scale += bits_float(words[map.begin(rank) + map.scale_word(place.index)]);
-      }
-    }
-    if constexpr (codes_differences<Codec>) {
-      // A difference that is not finite leaves what all ranks hold as it was.
-      if (!(scale > 0.0f && is_finite(scale))) { return; }
-      alignas(64) float added[size];
-      this->estimate(map, place, chunk, words, 1.0f, +added);
-      this->leave_metric_in_place(chunk, added);
-      Element* const to = args_.gradient + args_.table[chunk].offset;
-      for (std::uint32_t i = 0; i < args_.table[chunk].length; ++i) {
-        to[i] = finite_from_float<Element>(host_group::add(to_float(to[i]), added[i]));
-      }
-      return;
-    }
-    auto const decode_to = [&](auto whole) {
-      if constexpr (copying<Codec>) {
-        this->mean_of(map, place, chunk, words, copies, share, whole);
-      } else {
-        this->estimate(map, place, chunk, words, share, whole);
-      }
-    };
-    this->leave_metric(chunk, [&](auto whole) {
-      scale > 0.0f ? decode_to(whole) : this->store_unsent(0.0f * scale, whole);
-    });
+  parallel_for(threads_, args_.chunks, [&](std::uint64_t number) {
+    chunk_in_rows chunk{threads_, set_, args_, map, find_part(args_, map, number), number};
+    decode_chunk(chunk);
   });
 }
 
