@@ -129,6 +129,8 @@ void for_each_kind(Check const& check)
         presets::top_saturating<nearest_quantizer<4>, error_feedback>{
           .chunker = {.bits = 2}, .coder = {.range = {.clip = 0}}});
   check("allocated_sat_4_ef", presets::allocated_sat_4_ef);
+  check("two_shot_4_ef", presets::two_shot_4_ef);
+  check("allocated_2", presets::allocated_2);
 #endif
 }
 

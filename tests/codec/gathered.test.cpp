@@ -120,27 +120,6 @@ TEST_CASE("[gathered] a rank sends its payload once, and memory is a payload for
   }
 }
 
-TEST_CASE("[gathered] feedback keeps what a rank's codes lost")
-{
-  constexpr std::size_t d = 1000;
-  constexpr int world = 3, steps = 64;
-  auto const in = tests::normal_gradients(world, d, 23);
-  tests::loopback_run<gathers<2, error_feedback>> run{{}, layout{d}, world, 5};
-  std::vector<double> sum(d);
-  for (int t = 1; t <= steps; ++t) {
-    auto const& out = run.exchange(in)[0];
-    for (std::size_t i = 0; i < d; ++i) {
-      sum[i] += static_cast<double>(out[i]);
-      double mean = 0, kept = 0;
-      for (int r = 0; r < world; ++r) {
-        mean += static_cast<double>(in[static_cast<std::size_t>(r)][i]) / world;
-        kept += static_cast<double>(run.residual(r)[i]) / world;
-      }
-      REQUIRE(std::abs(sum[i] - t * mean + kept) <= t * 10 * 64 * epsilon);
-    }
-  }
-}
-
 TEST_CASE(
   "[gathered] a value that is not finite stays in its chunk, all ranks are told, residuals stay")
 {

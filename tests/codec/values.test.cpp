@@ -290,32 +290,6 @@ TEST_CASE(
           {}, in, 6)[5] <= 0x1p-16);
 }
 
-TEST_CASE(
-  "[values] with feedback the values of T exchanges add up to T times the shards, but for the residual")
-{
-  using codec             = values_of<2, 256, error_feedback>;
-  constexpr std::size_t d = 1000;
-  constexpr int steps     = 64;
-  auto const in           = tests::normal_gradients(1, d, 23)[0];
-  boundaries const cuts{0, 100, 700, d};
-  run_of<codec> run{cpu_executor{}, {.values = {d}, .world = 3, .cuts = cuts}};
-  std::vector<double> sum(d);
-  for (int t = 1; t <= steps; ++t) {
-    auto const out = run.exchange(cpu_executor{}, in);
-    for (std::size_t i = 0; i < d; ++i) { sum[i] += static_cast<double>(out[0][i]); }
-    for (std::size_t r = 0; r < 3; ++r) {
-      auto const kept = residuals_of(run[r].plan, run[r].state);
-      REQUIRE(kept.size() == cuts[r + 1] - cuts[r]);
-      for (std::size_t i = cuts[r]; i < cuts[r + 1]; ++i) {
-        double const want = t * static_cast<double>(in[i]);
-        // Every step rounds some ten times values below 64.
-        REQUIRE(std::abs(sum[i] - want + static_cast<double>(kept[i - cuts[r]])) <=
-                t * 10 * 64 * epsilon);
-      }
-    }
-  }
-}
-
 TEST_CASE("[values] what bypasses arrives as it is, and values of other elements are rounded once")
 {
   layout const bucket = tests::odd_bucket().gradient();

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds what kernels ask of memory to budgets, by counts of the simulated device.
 
-    check_traffic.py --budgets traffic_budgets.json [--page traffic.md] [--write] PROGRAM...
+    check_traffic.py --budgets traffic_budgets.json [--write] PROGRAM...
 
 PROGRAM is a benchmark that is linked with the simulator, tersum.test.bench.<name>.simulated. The budgets are a JSON object:
 by the regular expression of a benchmark, which runs in the program named `program`,
@@ -16,8 +16,7 @@ by the regular expression of a benchmark, which runs in the program named `progr
                   is used in percent, bytes of sectors that a coordinate and rank loads and stores, extra wavefronts of shared
                   memory a thousand coordinates and ranks, bytes of memory as of `dram`], of a launch where there are no marks
 
-Ends with status 1 if one is worse than its budget, if a kernel is not there or has no budget, or if the table of all this on the
-page, between the lines of MARKS, is another one: of kernels that move a tenth of a byte a coordinate or more. --write writes what was counted to both.
+Ends with status 1 if one is worse than its budget, or if a kernel is not there or has no budget. --write writes what was counted.
 """
 
 import argparse
@@ -32,7 +31,6 @@ import tempfile
 # Columns of TERSUM_SIMULATED_COUNTS; the kernel's name follows.
 COLUMNS = ("marked blocks threads statements barriers loads load_sectors load_bytes load_distinct"
            " stores store_sectors store_bytes store_distinct shared wavefronts conflicts").split()
-MARKS = ("<!-- traffic: written by tests/codegen/check_traffic.py -->\n", "<!-- end of traffic -->\n")
 LIMITS = ("sectors a load", "sectors a store", "used", "L2 bytes", "conflicts", "bytes of memory")
 
 
@@ -109,25 +107,9 @@ def slower_than_half(twins, found, aligned):
             yield f"{kernel}: L2 bytes: {found[kernel][3]}, more than twice those of {twin} on aligned tensors, {aligned[twin][3]}"
 
 
-def table_of(counted):
-    lines = ["| exchange | kernel | sectors a load, a store | used | L2 bytes a coordinate | conflicts a thousand coordinates |",
-             "| --- | --- | --- | --- | --- | --- |"]
-    for benchmark, found in counted.items():
-        title = re.sub(r"[\^]|/\.\*.*", "", benchmark)
-        if "launches" in found:
-            title += f": {found['launches']} launches, {found['dram']:g} bytes of memory a coordinate"
-        for kernel, (load, store, used, moved, conflicts, _) in found["kernels"].items():
-            if moved < 0.1:
-                continue
-            lines.append(f"| {title} | `{kernel}` | {load:g}, {store:g} | {used:g} % | {moved:g} | {conflicts:g} |")
-            title = ""
-    return "\n".join(lines) + "\n"
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--budgets", required=True, type=pathlib.Path)
-    parser.add_argument("--page", type=pathlib.Path)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("programs", nargs="+", metavar="PROGRAM")
     options = parser.parse_args()
@@ -151,16 +133,6 @@ def main():
             kernels = ",\n".join(f"      {json.dumps(name)}: {json.dumps(limits)}" for name, limits in found["kernels"].items())
             written.append(f"  {json.dumps(benchmark)}: {json.dumps(of_all)[:-1]}, \"kernels\": {{\n{kernels}\n    }}}}")
         options.budgets.write_text("{\n" + ",\n".join(written) + "\n}\n", encoding="utf-8")
-    if options.page:
-        page = options.page.read_text(encoding="utf-8")
-        before, first, rest = page.partition(MARKS[0])
-        after = rest.partition(MARKS[1])[2]
-        wanted = before + first + table_of(counted) + MARKS[1] + after
-        if options.write:
-            options.page.write_text(wanted, encoding="utf-8")
-        elif page != wanted:
-            print(f"check_traffic: the table of {options.page} is not that of what was counted: --write", file=sys.stderr)
-            status = 1
     return status
 
 

@@ -12,6 +12,7 @@
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/reduce/guard_lanes.hpp>
 
 #include <interop/presets.hpp>
 
@@ -53,5 +54,17 @@ TEST_CASE("[golden] exchanges of kinds without a name are what they were")
     "factors without feedback",
     tests::of_any_matrix(
       low_rank_codec<low_rank<4>, float, low_rank_schedule::paired, no_feedback>{}));
+  using guarded = tests::
+    rotated_sums<256, rms_range<no_headroom, bfloat16>, stochastic_quantizer<4>, guard_lanes<8>>;
+  golden.describe_kind("guarded lanes of small chunks", guarded{});
+  using large = tests::rotated_sums<4096, rms_range<>, stochastic_quantizer<4>, saturating_sum<4>>;
+  golden.describe_kind("sums of large chunks", large{});
+  using summed_widths = presets::allocated_saturating<nearest_quantizer<8>, error_feedback>;
+  golden.describe_kind("summed widths by fourth roots of energies",
+                       summed_widths{.chunker = {.bits = 2, .weighting = 0.25f}});
+  golden.describe_kind("widths by fourth roots of energies",
+                       presets::allocated_two_shot<>{.chunker = {.bits = 2, .weighting = 0.25f}});
+  golden.describe_kind("factors in half",
+                       tests::of_any_matrix(low_rank_codec<low_rank<3>, half>{}));
   golden.check();
 }
