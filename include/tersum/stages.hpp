@@ -31,7 +31,6 @@ struct of_part {
 
 // clang-format off
 struct open           : of_part<exchange_part::measure> {};     //!< Checks that the state was initialized for the plan, where the host can read it.
-struct prepare_metric : of_part<exchange_part::measure> {};     //!< Of low-rank factors: finds the largest scale of each matrix.
 struct recall         : of_part<exchange_part::measure> {};     //!< Copies what all ranks hold of this rank's shard, to which the difference is made.
 struct gather_bypass  : of_part<exchange_part::measure> {};     //!< Copies the coordinates that bypass the codec to their wire.
 struct measure        : of_part<exchange_part::measure> {};     //!< Computes the scalars that the ranks agree on, from the gradient; of low-rank factors P.

@@ -37,8 +37,6 @@ using kept_casts =
   codec<top_chunks<128>, no_rotation, cast<tersum::half>, in_wire, error_feedback, kept_diagonal>;
 using given_casts =
   codec<top_chunks<128>, no_rotation, cast<tersum::half>, in_wire, no_feedback, given_diagonal>;
-using factors =
-  low_rank_codec<low_rank<4>, float, low_rank_schedule::paired, error_feedback, kept_diagonal>;
 
 }  // namespace
 
@@ -82,8 +80,5 @@ void compile_metric()
           &detail::chunk_kernel<detail::decode_scaled_casts_kernel<false>, kept_casts, float>,
           &detail::exchange_kernel<detail::inspect_scaled_casts_kernel, kept_casts, float>,
           &detail::chunk_kernel<detail::encode_scaled_casts_kernel<false>, given_casts, float>,
-          &detail::chunk_kernel<detail::decode_scaled_casts_kernel<false>, given_casts, float>,
-          &detail::exchange_kernel<detail::find_largest_scales, factors, float>,
-          &detail::exchange_kernel<detail::multiply_all<false>, factors, float>,
-          &detail::exchange_kernel<detail::rebuild_all, factors, float>);
+          &detail::chunk_kernel<detail::decode_scaled_casts_kernel<false>, given_casts, float>);
 }

@@ -11,8 +11,6 @@
 #include "support/sanitized.hpp"
 
 #include <tersum/exchange/all_reduce_mean.hpp>
-#include <tersum/exchange/metric_scales.hpp>
-#include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
 
 #include <algorithm>
@@ -38,8 +36,8 @@ template <int Rank,
 constexpr low_rank_codec<low_rank<Rank>, Wire, Schedule, Feedback> always{
   .low_rank = {.least_saving = 0}};
 
-template <int Rank, class Metric, low_rank_schedule Schedule = paired>
-using in_units = low_rank_codec<low_rank<Rank>, float, Schedule, error_feedback, Metric>;
+template <int Rank, low_rank_schedule Schedule = paired>
+using with_feedback = low_rank_codec<low_rank<Rank>, float, Schedule>;
 
 std::vector<tensor> one_matrix(tests::known_matrix const& m)
 {
@@ -167,7 +165,7 @@ TEST_CASE_TEMPLATE("[lowrank] with feedback the estimates of a constant gradient
                    Codec,
                    low_rank_codec<low_rank<2>>,
                    low_rank_codec<low_rank<2>, float, alternating>,
-                   in_units<2, kept_diagonal>)
+                   with_feedback<2>)
 {
   tests::known_matrix const known(60, 50, tests::power_law(50, 0.5), 41);
   auto const tensors = one_matrix(known);
@@ -313,8 +311,8 @@ TEST_CASE(
   check_determinism<low_rank_codec<low_rank<4>, float, alternating>, half>();
   check_determinism<low_rank_codec<low_rank<3, gram_schmidt>, half>, bfloat16>();
   check_determinism<low_rank_codec<low_rank<6>, bfloat16, alternating, no_feedback>, float>();
-  check_determinism<in_units<4, kept_diagonal>, half>();
-  check_determinism<in_units<4, kept_diagonal, alternating>, bfloat16>();
+  check_determinism<with_feedback<4>, half>();
+  check_determinism<with_feedback<4, alternating>, bfloat16>();
 }
 
 TEST_CASE_TEMPLATE("[lowrank] all ranks end with equal bits, and bypassing tensors are exact",
@@ -322,7 +320,7 @@ TEST_CASE_TEMPLATE("[lowrank] all ranks end with equal bits, and bypassing tenso
                    low_rank_codec<low_rank<4>>,
                    low_rank_codec<low_rank<4>, half>,
                    low_rank_codec<low_rank<4>, bfloat16, alternating>,
-                   in_units<4, kept_diagonal, alternating>)
+                   with_feedback<4, alternating>)
 {
   auto const tensors = bucket();
   tests::loopback_run run(Codec{}, layout{bucket_size, tensors}, 4, 10);
@@ -382,7 +380,7 @@ TEST_CASE_TEMPLATE(
   low_rank_codec<low_rank<4>>,
   low_rank_codec<low_rank<4>, half>,
   low_rank_codec<low_rank<4>, float, alternating>,
-  in_units<4, kept_diagonal>)
+  with_feedback<4>)
 {
   auto const tensors = bucket();
   std::vector<std::vector<float>> in;
@@ -496,17 +494,14 @@ void orthonormalize(tests::columns& a)
   }
 }
 
-// A low-rank exchange in units of scales, written from the formula in double: a mean is the scales times the product of the factors
-// of what gradient and residual are in these units.
-struct scaled_reference {
+// A low-rank exchange, written from the formula in double: a mean is the product of the factors of gradient and residual.
+struct reference {
   std::size_t rows;
   std::size_t columns;
   tests::columns warm;  // what the next product starts from
   bool of_rows;         // whether that product has the rows
-  std::vector<double> scales;
-  double floor;
   std::vector<std::vector<double>> residual{};
-  std::vector<double> units{}, raised{};  // of the last mean
+  std::vector<double> whole{};  // of the last mean
 
   [[nodiscard]] tests::columns product(tests::columns const& by, bool rows_too) const
   {
@@ -514,30 +509,22 @@ struct scaled_reference {
     for (std::size_t k = 0; k < by.size(); ++k) {
       for (std::size_t i = 0; i < rows; ++i) {
         for (std::size_t j = 0; j < columns; ++j) {
-          out[k][rows_too ? i : j] += units[i * columns + j] * by[k][rows_too ? j : i];
+          out[k][rows_too ? i : j] += whole[i * columns + j] * by[k][rows_too ? j : i];
         }
       }
     }
     return out;
   }
 
-  void raise()
-  {
-    double const largest = *std::max_element(scales.begin(), scales.end());
-    raised               = scales;
-    for (double& s : raised) { s = largest == 0 ? 1 : std::max(s, floor * largest); }
-  }
-
   std::vector<double> exchange(std::vector<std::vector<float>> const& in, bool in_turns)
   {
     std::size_t const size = rows * columns;
     residual.resize(in.size(), std::vector<double>(size));
-    raise();
-    units.assign(size, 0);
+    whole.assign(size, 0);
     for (std::size_t k = 0; k < in.size(); ++k) {
       for (std::size_t i = 0; i < size; ++i) {
         residual[k][i] += static_cast<double>(in[k][i]);
-        units[i] += residual[k][i] / raised[i] / static_cast<double>(in.size());
+        whole[i] += residual[k][i] / static_cast<double>(in.size());
       }
     }
     tests::columns before = warm;
@@ -553,144 +540,52 @@ struct scaled_reference {
         sum += (sends_rows ? warm : before)[k][i / columns] *
                (sends_rows ? before : warm)[k][i % columns];
       }
-      units[i] = sum;
-      mean[i]  = sum * raised[i];
+      mean[i] = sum;
       for (auto& of_rank : residual) { of_rank[i] -= mean[i]; }
     }
     return mean;
   }
-
-  // What `kept_diagonal` says of the scales after a mean.
-  void follow(int step)
-  {
-    bool const unknown = *std::max_element(scales.begin(), scales.end()) == 0;
-    double square      = 0;
-    for (double const v : units) { square += v * v / static_cast<double>(units.size()); }
-    double const n = std::min(100.0, step + 8.0);
-    for (std::size_t i = 0; i < scales.size(); ++i) {
-      double const kept = raised[i] * raised[i];
-      scales[i]         = std::sqrt(unknown ? square : kept + kept * (units[i] * units[i] - 1) / n);
-    }
-  }
 };
-
-// Scales as optimizers have them: three powers of ten, with zeros.
-std::vector<float> make_scales(std::size_t size)
-{
-  std::mt19937 random(91);
-  std::vector<float> scales(size);
-  for (float& s : scales) {
-    s = random() % 5 == 0 ? 0.0f : 1e-4f * std::exp(6.9f * static_cast<float>(random()) * 0x1p-32f);
-  }
-  return scales;
-}
 
 template <class Codec>
 void compare_to_formula(Codec codec)
 {
   constexpr bool in_turns = Codec::schedule == alternating;
-  constexpr bool kept     = keeps_metric<Codec>;
-  codec.metric.floor      = 0x1p-5f;
   std::size_t const size  = 70 * 90;
   std::vector<tensor> const tensors{{.rows = 70, .columns = 90}};
   tests::loopback_run run(codec, layout{size, tensors}, 2, 81);
-  // Kept scales follow from nothing or, in turns, from what an optimizer had, some of which lies below the floor.
-  constexpr bool written = !kept || in_turns;
-  auto const scales      = written ? make_scales(size) : std::vector<float>(size);
-  scaled_reference want{.rows    = 70,
-                        .columns = 90,
-                        .warm    = {},
-                        .of_rows = false,
-                        .scales  = {scales.begin(), scales.end()},
-                        .floor   = static_cast<double>(codec.metric.floor)};
-  auto const scales_of = [&](int rank) { return metric_scales(run.plan(), run.state(rank)); };
+  reference want{.rows = 70, .columns = 90, .warm = {}, .of_rows = false};
   auto const* const warm =
     reinterpret_cast<float const*>(run.state().data() + run.plan().offset("warm"));
   auto const& matrix =
     *reinterpret_cast<matrix_record const*>(run.state().data() + run.plan().offset("table"));
   want.of_rows = in_turns && matrix.sends_rows(0);
   want.warm    = columns_of(warm, want.of_rows || !in_turns ? 90 : 70, Codec::rank);
-  for (int rank = 0; rank < 2; ++rank) {
-    auto const own = scales_of(rank);
-    REQUIRE(own.size() == scales.size());
-    if (written) { std::copy(scales.begin(), scales.end(), own.begin()); }
-  }
-  // A spectrum that falls in the units in which products are made.
-  auto const sizes = make_scales(size);
   for (int step = 0; step < 4; ++step) {
     tests::known_matrix const known(
       70, 90, tests::power_law(70, 1.0), 82 + static_cast<unsigned>(step));
-    std::vector<std::vector<float>> in{known.dense(0.05, 1), known.dense(0.05, 2)};
-    for (auto& of_rank : in) {
-      for (std::size_t i = 0; i < size; ++i) { of_rank[i] *= sizes[i] + 1e-5f; }
-    }
+    std::vector<std::vector<float>> const in{known.dense(0.05, 1), known.dense(0.05, 2)};
     auto const mean = want.exchange(in, in_turns);
-    if (kept) { want.follow(step); }
     auto const& out = run.exchange(in);
-    double lost = 0, all = 0, scale_error = 0;
+    double lost = 0, all = 0;
     for (std::size_t i = 0; i < size; ++i) {
-      lost += std::pow((static_cast<double>(out[0][i]) - mean[i]) / want.raised[i], 2);
-      all += std::pow(mean[i] / want.raised[i], 2);
-    }
-    for (std::size_t i = 0; i < scales.size(); ++i) {
-      double const now = static_cast<double>(scales_of(1)[i]);
-      scale_error =
-        std::max(scale_error, std::fabs(now - want.scales[i]) / (want.scales[i] + 1e-30));
+      lost += std::pow(static_cast<double>(out[0][i]) - mean[i], 2);
+      all += std::pow(mean[i], 2);
     }
     CAPTURE(step);
     CHECK(out[0] == out[1]);
     // 66 2^-24 for each product, times what the subspaces of a step turn by, at most 30 in these matrices.
     CHECK(std::sqrt(lost / all) <= 30 * 66 * 0x1p-24);
-    CHECK(scale_error <= (kept ? 30 * 66 * 0x1p-24 : 0x1p-24));
   }
 }
 
 }  // namespace
 
-TEST_CASE("[lowrank] factors in a metric are what the formula says in double")
+TEST_CASE("[lowrank] factors are what the formula says in double")
 {
-  SUBCASE("given")
+  SUBCASE("paired") { compare_to_formula(with_feedback<3>{.low_rank = {.least_saving = 0}}); }
+  SUBCASE("in turns")
   {
-    compare_to_formula(in_units<3, given_diagonal>{.low_rank = {.least_saving = 0}});
-  }
-  SUBCASE("given, in turns")
-  {
-    compare_to_formula(in_units<3, given_diagonal, alternating>{.low_rank = {.least_saving = 0}});
-  }
-  SUBCASE("kept")
-  {
-    compare_to_formula(in_units<3, kept_diagonal>{.low_rank = {.least_saving = 0}});
-  }
-  SUBCASE("kept, in turns")
-  {
-    compare_to_formula(in_units<3, kept_diagonal, alternating>{.low_rank = {.least_saving = 0}});
-  }
-}
-
-TEST_CASE_TEMPLATE("[lowrank] scales that are all one power of two, or zeros, change no bit",
-                   Schedule,
-                   std::integral_constant<low_rank_schedule, paired>,
-                   std::integral_constant<low_rank_schedule, alternating>)
-{
-  using plain        = in_units<4, plain_metric, Schedule::value>;
-  using scaled       = in_units<4, given_diagonal, Schedule::value>;
-  auto const tensors = bucket();
-  for (float const scale : {0.0f, 0x1p-7f, 0x1p5f}) {
-    CAPTURE(scale);
-    tests::loopback_run want(plain{}, layout{bucket_size, tensors}, 3, 14);
-    tests::loopback_run run(scaled{}, layout{bucket_size, tensors}, 3, 14);
-    CHECK(run.plan().state_bytes() == want.plan().state_bytes() + (bucket_size + 3) / 4 * 16);
-    for (int rank = 0; rank < 3; ++rank) {
-      std::ranges::fill(metric_scales(run.plan(), run.state(rank)), scale);
-    }
-    for (int step = 0; step < 3; ++step) {
-      std::vector<std::vector<float>> in;
-      for (int k = 0; k < 3; ++k) {
-        in.push_back(tests::make_gradient<float>(bucket_size, k, step, false));
-      }
-      auto const& means = want.exchange(in);
-      CHECK(run.exchange(in) == means);
-      CHECK(std::ranges::equal(run.residual(2), want.residual(2)));
-    }
+    compare_to_formula(with_feedback<3, alternating>{.low_rank = {.least_saving = 0}});
   }
 }

@@ -150,14 +150,4 @@ template <bool Ask, class Chunker, class Feedback, class Metric>
   return {};
 }
 
-//! @brief Empty, or a sentence that says which metric does not go with low-rank factors.
-template <bool Ask, class Metric>
-[[nodiscard]] constexpr std::string_view suits_matrices() noexcept
-{
-  TERSUM_NEEDS(
-    "tersum: a low_rank_codec keeps its scales in float: kept_diagonal_in is for codecs of chunks",
-    std::is_same_v<typename scale_of<Metric>::type, float>);
-  return {};
-}
-
 }  // namespace tersum::inline v0::detail

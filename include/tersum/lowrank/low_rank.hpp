@@ -53,11 +53,7 @@ struct low_rank {
   }
 };
 
-template <class LowRank,
-          gradient_element Wire,
-          low_rank_schedule Schedule,
-          feedback Feedback,
-          metric Metric>
+template <class LowRank, gradient_element Wire, low_rank_schedule Schedule, feedback Feedback>
 struct low_rank_codec;
 
 }  // namespace tersum::inline v0

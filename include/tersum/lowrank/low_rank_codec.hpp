@@ -41,19 +41,15 @@ namespace tersum::inline v0 {
 //! @tparam Wire      Element of the factors on the wire: float, half or bfloat16.
 //! @tparam Schedule  `paired` or `alternating`.
 //! @tparam Feedback  `error_feedback` or `no_feedback`.
-//! @tparam Metric    `plain_metric`, `given_diagonal` or `kept_diagonal`. Factors are those of the gradient and its residual in
-//!                   units of the scales, and the mean is their product times the scales.
 template <class LowRank,
           gradient_element Wire      = float,
           low_rank_schedule Schedule = low_rank_schedule::paired,
-          feedback Feedback          = error_feedback,
-          metric Metric              = plain_metric>
+          feedback Feedback          = error_feedback>
 struct low_rank_codec {
   using low_rank_type = LowRank;
   using wire_element  = Wire;
   using feedback_type = Feedback;
-  using metric_type   = Metric;
-  static_assert(detail::suits_matrices<false, Metric>().empty());
+  using metric_type   = plain_metric;
   static_assert(
     std::is_same_v<typename detail::residual_of_feedback<Feedback>::type, float>,
     "tersum: a low_rank_codec keeps its residual in float: kept_in is for codecs of chunks");
@@ -78,7 +74,6 @@ struct low_rank_codec {
   //! The order of an exchange.
   using stages =
     join_stages<stage::open,
-                stages_if<Metric::scaled, stage::prepare_metric>,
                 stage::gather_bypass,
                 stages_if<Schedule == low_rank_schedule::paired, stage::measure, rounds::agree>,
                 rounds::sum_bypass,
@@ -91,7 +86,7 @@ struct low_rank_codec {
 
   LowRank low_rank{};
   Feedback feedback{};
-  Metric metric{};
+  plain_metric metric{};
 
   //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.
   [[nodiscard]] constexpr tersum::plan<low_rank_codec> plan(layout const& gradient,

@@ -9,7 +9,6 @@
 #include <tersum/config.hpp>
 #include <tersum/lowrank/detail/block_matrix.hpp>
 #include <tersum/lowrank/detail/block_product.hpp>
-#include <tersum/lowrank/detail/block_scales.hpp>
 #include <tersum/lowrank/detail/factor_args.hpp>
 #include <tersum/types.hpp>
 
@@ -47,10 +46,8 @@ TERSUM_BODY void multiply_matrices(Context const& ctx,
     sums = args.parts.partials + m.first_partial[turn] + slice * (m.rank * shape.length);
     to   = nullptr;
   }
-  float const least = least_scale_of(ctx, args, m);
-  auto const load   = [&](Context const& on, std::uint64_t at, int count, float(&v)[8]) {
+  auto const load = [&](Context const& on, std::uint64_t at, int count, float(&v)[8]) {
     load_values<true>(on, args, at, count, v);
-    divide_by_scales(on, args, least, at, count, v);
   };
   block_product<Codec::rank, decltype(load), Context>{ctx, load, shape, block * 64}.run(
     slices, begin, end, by, sums, to, args.parts.largest);

@@ -9,12 +9,15 @@
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/lowrank/detail/block_matrix.hpp>
-#include <tersum/lowrank/detail/block_scales.hpp>
+#include <tersum/lowrank/detail/block_product.hpp>
 #include <tersum/lowrank/detail/factor_args.hpp>
 
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
+
+//! Blocks that share the columns of 64 rows.
+inline constexpr int rebuild_splits = 4;
 
 //! @brief Writes the mean P Q^T in place of the gradient, and what it leaves out to the residual. `rebuild_splits` blocks share 64
 //! rows.
@@ -66,14 +69,6 @@ TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Eleme
       TERSUM_UNROLL
       for (int j = 0; j < 8; ++j) {
         sum[i][j] = poisoned ? Context::from_bits(0x7fc00000u) : Context::add(sum[i][j], 0.0f);
-      }
-    }
-    if constexpr (in_metric<Codec>) {
-      // Here, so that no register holds it from tile to tile.
-      auto const scales = load_scales_of(ctx, args, m, turn);
-      TERSUM_UNROLL
-      for (int i = 0; i < 4; ++i) {
-        leave_scales(ctx, args, scales, keeps, first_of[i], count[i], sum[i]);
       }
     }
     if constexpr (feeds_back<Codec>) {

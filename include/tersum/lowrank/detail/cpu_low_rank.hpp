@@ -14,11 +14,9 @@
 #include <tersum/lowrank/detail/cpu_low_rank_kernels.hpp>
 #include <tersum/lowrank/detail/cpu_products.hpp>
 #include <tersum/lowrank/detail/factor_args.hpp>
-#include <tersum/metric/detail/scales.hpp>
 #include <tersum/random/philox.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -50,21 +48,6 @@ class cpu_stages<Codec, Element> {
       std::fill_n(reinterpret_cast<std::byte*>(args_.header) + begin, bytes, std::byte{});
     });
     for_each_matrix([&](matrix_record const& m) { refresh(m, 1, 0); });
-  }
-
-  //! In a diagonal metric: the largest scale of each matrix.
-  void find_largest_scales() const
-  {
-    std::fill_n(args_.parts.scales, args_.chunks, 0u);
-    for_each_rows([&](matrix_record const& m, std::uint64_t begin) {
-      std::uint64_t const rows = minimum<std::uint64_t>(block, m.rows - begin);
-      std::uint32_t const bits = float_bits(
-        largest_of(set_, args_.metric.scales + m.offset + begin * m.columns, rows * m.columns));
-      std::atomic_ref<std::uint32_t> const all{args_.parts.scales[number_of(m)]};
-      std::uint32_t before = all.load(std::memory_order_relaxed);
-      while (before < bits && !all.compare_exchange_weak(before, bits, std::memory_order_relaxed)) {
-      }
-    });
   }
 
   //! Paired: gradient to P.
@@ -179,10 +162,8 @@ class cpu_stages<Codec, Element> {
     auto const first = [turn](matrix_record const& m) { return m.first_block[turn]; };
     for_each_block(
       args_.parts.blocks[turn], first, [&](matrix_record const& m, std::uint64_t begin) {
-        float const least    = least_scale_of(m);
         auto const of_matrix = [&](std::uint64_t at, int count, float* to) {
           load<true>(at, count, to);
-          if constexpr (in_metric<Codec>) { divide(least, at, count, to); }
         };
         multiply_part(set_, of_matrix, product_of(args_, m, turn, from), begin);
       });
@@ -208,63 +189,6 @@ class cpu_stages<Codec, Element> {
       float const above = adds_kept && Multiplied ? 0x1p127f / multiplied_below<wire> * 2 : 1.0f;
       (void)convert_values(set_, from, to, above, size);
       if (adds_kept) { fused_add(set_, 1 / above, to, args_.residual + begin, count, to); }
-    }
-  }
-
-  // Values of a matrix into units of the metric.
-  void divide(float least, std::uint64_t begin, int count, float* to) const
-  {
-    float const* const scales = args_.metric.scales + begin;
-    if (count == block) {
-      load_whole(set_, divided<float, float>{to, scales, least}, to, count);
-    } else {
-      for (int i = 0; i < count; ++i) { to[i] = to[i] / raised_scale(scales[i], least); }
-    }
-  }
-
-  [[nodiscard]] float largest_scale_of(matrix_record const& m) const
-  {
-    return bits_float(args_.parts.scales[number_of(m)]);
-  }
-
-  // What the scales of a matrix are raised to.
-  [[nodiscard]] float least_scale_of([[maybe_unused]] matrix_record const& m) const
-  {
-    if constexpr (in_metric<Codec>) {
-      return least_scale(host_group{}, args_.codec.metric, largest_scale_of(m));
-    }
-    return 1.0f;
-  }
-
-  // The scale of all coordinates of a matrix after its first mean; below 0 where scales are known.
-  [[nodiscard]] float first_scale_of(matrix_record const& m, int turn) const
-  {
-    if (!is_unknown_scale(largest_scale_of(m))) { return -1.0f; }
-    std::uint64_t const length = m.length(turn);
-    float const* column        = args_.parts.factor[1] + m.slot[turn];
-    double square              = 0;
-    for (std::uint32_t k = 0; k < m.rank; ++k, column += length) {
-      square = square + dot_product(set_, column, column, length);
-    }
-    return std::sqrt(static_cast<float>(square) / static_cast<float>(m.rows * m.columns));
-  }
-
-  // Means out of units of the metric. Scales that the library keeps follow them, where `first` is below 0.
-  void leave_metric(
-    bool keeps, float least, float first, std::uint64_t begin, int count, float* means) const
-  {
-    float* const scales = args_.metric.scales + begin;
-    alignas(64) float units[block];
-    std::copy_n(means, count, units);
-    multiply_by_scales(set_, units, scales, least, means, static_cast<std::size_t>(count));
-    if constexpr (keeps_metric<Codec>) {
-      float const steps = static_cast<float>(args_.header->step);
-      for (int i = 0; keeps && i < count; ++i) {
-        float const scale = raised_scale(scales[i], least);
-        float const next =
-          first < 0 ? args_.codec.metric.update(host_group{}, units[i], scale, steps) : first;
-        scales[i] = kept_scale<float>(next, scales[i], 0);
-      }
     }
   }
 
@@ -339,9 +263,6 @@ class cpu_stages<Codec, Element> {
   {
     int const rows      = static_cast<int>(std::min<std::uint64_t>(block, m.rows - begin));
     bool const poisoned = args_.parts.poisoned[number_of(m)] != 0;
-    float const least   = least_scale_of(m);
-    [[maybe_unused]] float first_scale = 0;
-    if constexpr (keeps_metric<Codec>) { first_scale = keeps ? first_scale_of(m, turn) : 0; }
     alignas(64) float product[block * block];
     alignas(64) float whole[feeds_back<Codec> ? block : 1];
     for (std::uint64_t at = 0; at < m.columns; at += block) {
@@ -358,9 +279,6 @@ class cpu_stages<Codec, Element> {
         float* const mean = product + row * block;
         if constexpr (feeds_back<Codec>) {
           if (keeps) { load<false>(first, lanes, whole); }
-        }
-        if constexpr (in_metric<Codec>) {
-          leave_metric(keeps, least, first_scale, first, lanes, mean);
         }
         for (int i = 0; i < lanes; ++i) {
           to[i]   = finite_from_float<Element>(mean[i]);
@@ -383,14 +301,6 @@ requires is_low_rank<Codec>
 [[nodiscard]] status run_stage(stage::orthonormalize, cpu_work<Codec, Element> const& work)
 {
   work.stages().orthonormalize();
-  return {};
-}
-
-template <class Codec, class Element>
-requires is_low_rank<Codec>
-[[nodiscard]] status run_stage(stage::prepare_metric, cpu_work<Codec, Element> const& work)
-{
-  work.stages().find_largest_scales();
   return {};
 }
 

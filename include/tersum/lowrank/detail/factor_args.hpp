@@ -57,7 +57,6 @@ template <class Wire>
 struct factor_args {
   float* warm;              // what the next exchange starts from
   std::uint32_t* poisoned;  // one a matrix: whether a reduced factor is not finite
-  std::uint32_t* scales;    // one a matrix: the bits of its largest scale; null without a metric
   Wire* wire[2];            // P and Q; both the payload when alternating
   float* factor[2];  // P and Q in float; alternating: what the turn starts from and what it sends
   float* partials;   // sums of slices

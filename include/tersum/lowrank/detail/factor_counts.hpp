@@ -151,9 +151,6 @@ class factor_counts : public plan_counts<Codec> {
     }
     parts.partials = work.take<float>("slice_sums", maximum(partials_[0], partials_[1]));
     args.bypass    = work.take<float>("bypass", this->bypassed());
-    if (Codec::metric_type::scaled) {
-      parts.scales = work.take<std::uint32_t>("largest_scales", this->chunks());
-    }
   }
   constexpr void take_state(section_list& state, auto& args) const noexcept
   {
@@ -161,7 +158,6 @@ class factor_counts : public plan_counts<Codec> {
     args.records = state.take<tensor_record>("records", this->tensors());
     args.table   = state.take<matrix_record>("table", this->chunks());
     args.bypassed.take_gain(state, this->bypassed());
-    args.metric     = decltype(args.metric)::of(state, this->coordinates());
     args.parts.warm = state.keep<float>("warm", factor_elements(1));
     args.residual = take_residual<Codec>(state, "residual", feeds_back<Codec>, this->coordinates());
   }

@@ -14,7 +14,6 @@
 #include <tersum/lowrank/detail/block_matrix.hpp>
 #include <tersum/lowrank/detail/block_products.hpp>
 #include <tersum/lowrank/detail/block_rebuild.hpp>
-#include <tersum/lowrank/detail/block_scales.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/status.hpp>
 #include <tersum/tuning.hpp>
@@ -38,11 +37,6 @@ struct write_matrices : kernel_of_threads<32, &cuda_tuning::small_blocks> {
 //! One block a matrix.
 struct start_warm : kernel_of_threads<factor_threads, &cuda_tuning::small_blocks> {
   TERSUM_RUNS(refresh_warm(ctx, args, args.table[ctx.block_rank()], 1, 0))
-};
-
-//! `rebuild_splits` blocks for 64 rows of a matrix.
-struct find_largest_scales : kernel_of_threads<product_threads, &cuda_tuning::small_blocks> {
-  TERSUM_RUNS(find_largest_scale(ctx, args))
 };
 
 //! One block for 64 elements of the columns of a factor, and for each slice where its matrix is divided: of P if `First`,
@@ -78,9 +72,6 @@ struct receive_all : kernel_of_threads<product_threads, &cuda_tuning::small_bloc
 
 //! `rebuild_splits` blocks for 64 rows of a matrix.
 struct rebuild_all : kernel_of_threads<product_threads, &cuda_tuning::rebuild_blocks> {
-  //! Scales that follow the mean would spill in as few registers as others have.
-  template <class Codec, tuning Tuning = tuning{}>
-  static constexpr int blocks = minimum(Tuning.cuda.rebuild_blocks, keeps_metric<Codec> ? 3 : 64);
   template <class Codec>
   static constexpr int shared = 2 * Codec::rank* product_stride* static_cast<int>(sizeof(float));
 
@@ -111,17 +102,6 @@ requires is_low_rank<Codec>
   });
   flush();
   launches(start_warm{}, launches.plan().chunks());
-  return launches.result();
-}
-
-//! One launch, and one that clears a word for each matrix.
-template <class Executor, class Codec, class Element>
-requires is_low_rank<Codec>
-[[nodiscard]] status run_stage(stage::prepare_metric,
-                               launch_list<Executor, Codec, Element>& launches)
-{
-  launches.clear(launches.args().parts.scales, launches.plan().chunks());
-  launches(find_largest_scales{}, launches.plan().row_blocks() * rebuild_splits);
   return launches.result();
 }
 
