@@ -101,25 +101,6 @@ TEST_CASE("[gathered] the error is that of one encoding, averaged")
   }
 }
 
-TEST_CASE("[gathered] a rank sends its payload once, and memory is a payload for each rank")
-{
-  // Ten chunks of 512 + 4 bytes.
-  auto const plan = presets::gathered_4.plan(layout{10000}, {.size = 3, .rank = 1});
-  CHECK(plan.wire_bytes() == 5168);
-  CHECK(plan.workspace_bytes() == 3 * 5168);
-  // Widths keep within the budget.
-  using allocated = codec<allocated_chunks<256, 1, 2, 4>,
-                          partial_hadamard<256>,
-                          scaled_codes<lloyd_max<4>>,
-                          gather>;
-  for (std::uint64_t const d : {100u, 5000u, 100003u}) {
-    auto const chosen = allocated{.chunker = {.bits = 2}}.plan(layout{d}, {.size = 3, .rank = 1});
-    CHECK(chosen.check() == status{});
-    CHECK(chosen.bits_per_coordinate() <= 2);
-    CHECK((d < 5000 || chosen.bits_per_coordinate() > 1.9));
-  }
-}
-
 TEST_CASE(
   "[gathered] a value that is not finite stays in its chunk, all ranks are told, residuals stay")
 {

@@ -324,17 +324,6 @@ TEST_CASE("[plan] workspace is the wire and 16 bytes a chunk, and a zero is a ze
   for_each_preset([](char const* name, auto const& codec) { check_memory(name, codec); });
 }
 
-TEST_CASE("[plan] bits a coordinate tend to the lane and one scalar a chunk")
-{
-  std::uint64_t const d = std::uint64_t{1} << 24;
-  CHECK(presets::rotated_sat4.plan(layout{d}, {}).bits_per_coordinate() == 4 + 32.0 / 1024);
-  CHECK(presets::thc_wide4_partial.plan(layout{d}, {}).bits_per_coordinate() == 8 + 32.0 / 1024);
-  CHECK(presets::fp16.plan(layout{d}, {}).bits_per_coordinate() == 16);
-  // Full rotation pads one chunk, not to a power of two; here nothing.
-  CHECK(presets::thc_wide4.plan(layout{d}, {}).bits_per_coordinate() ==
-        8 + 32.0 / static_cast<double>(d));
-}
-
 TEST_CASE("[plan] every world that the lanes hold is accepted, and the next one is not")
 {
   auto const fits = [](auto const& codec, int world) {
@@ -354,26 +343,6 @@ TEST_CASE("[plan] every world that the lanes hold is accepted, and the next one 
   CHECK_FALSE(fits(wide8{}, 32767 / 127 + 1));
   CHECK(fits(presets::rotated_sat4, 65534));
   CHECK(fits(presets::fp16, 65534));
-}
-
-TEST_CASE("[plan] a bucket of 25 MiB, of 16 ranks, has so many bytes")
-{
-  // The example of docs/tuning.md, in kilobytes.
-  auto const has =
-    [](auto const& codec, std::uint64_t wire, std::uint64_t state, std::uint64_t workspace) {
-      auto const plan      = codec.plan({.coordinates = 6553600}, {.size = 16, .rank = 0});
-      auto const kilobytes = [](std::uint64_t bytes) { return (bytes + 500) / 1000; };
-      CHECK(kilobytes(plan.wire_bytes()) == wire);
-      CHECK(kilobytes(plan.state_bytes()) == state);
-      CHECK(kilobytes(plan.workspace_bytes()) == workspace);
-    };
-  has(presets::fp32, 26214, 103, 26214);
-  has(presets::fp16, 13107, 103, 13107);
-  has(presets::rotated_sat4, 3302, 103, 3405);
-  has(presets::two_shot_4, 3302, 103, 6605);
-  has(presets::allocated_4, 3277, 205, 6663);
-  has(presets::allocated_2, 1638, 205, 3386);
-  has(presets::allocated_two_shot<error_feedback>{.chunker = {.bits = 2}}, 1638, 26419, 4999);
 }
 
 TEST_CASE("[plan] a codec compresses from so many coordinates on")

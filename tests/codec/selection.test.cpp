@@ -221,25 +221,6 @@ TEST_CASE("[selection] plans name what cannot be")
   CHECK(problem(top_with<half, norm_log>(4), 64).empty());
 }
 
-TEST_CASE("[selection] feedback keeps all of a chunk that stays")
-{
-  std::size_t const d = 128 * 100;  // of which the budget pays for two chunks
-  auto const in       = awkward("spread", 2, d);
-  tests::loopback_run run{presets::topkc_b05_ef, layout{d}, 2, 3};
-  run.exchange(in);
-  std::size_t stayed = 0;
-  for (std::size_t i = 0; i < d; ++i) {
-    if (level_of(run, i / 128) == 0) {
-      ++stayed;
-      REQUIRE(run.residual(1)[i] == in[1][i]);
-    } else {
-      // What half loses: its rounding error.
-      REQUIRE(run.residual(1)[i] == in[1][i] - to_float(to_half(in[1][i])));
-    }
-  }
-  CHECK(stayed > d / 2);
-}
-
 TEST_CASE("[selection] a tensor's weight counts like energy, and 0 leaves the bits to others")
 {
   // Two matrices of 40 chunks each. Sixteen times the weight has to choose as four times the values do.

@@ -213,57 +213,6 @@ TEST_CASE("[two_shot] means of three ranks and more are unbiased, with 2 bits al
   CHECK(tests::measure_bias(presets::two_shot_4, 2, 5, 1000).worst > 5);
 }
 
-namespace {
-
-// Feedback without an end: what was decoded in all steps against what was given.
-template <class Codec>
-void check_what_feedback_keeps()
-{
-  // Sum of the estimates over T steps = T mean + what the residuals began with - what they hold: of the ranks their mean, of
-  // an owner, which keeps a sum, over the ranks.
-  constexpr std::size_t d = 1000;
-  constexpr int world = 3, steps = 64;
-  auto const in = tests::normal_gradients<std::mt19937_64>(world, d, 23);
-  tests::loopback_run<Codec> run{Codec{}, layout{d}, world, 5};
-  std::vector<double> sum(d), mean(d);
-  for (auto const& gradient : in) {
-    for (std::size_t i = 0; i < d; ++i) { mean[i] += static_cast<double>(gradient[i]) / world; }
-  }
-  double first = 0, last = 0;
-  for (int t = 1; t <= steps; ++t) {
-    auto const& out = run.exchange(in)[0];
-    last            = 0;
-    for (std::size_t i = 0; i < d; ++i) {
-      sum[i] += static_cast<double>(out[i]);
-      double kept = 0;
-      for (int k = 0; k < world; ++k) { kept += static_cast<double>(run.residual(k)[i]) / world; }
-      std::size_t const chunk = i / 256;
-      auto const* const owned = reinterpret_cast<float const*>(
-        run.state(static_cast<int>(chunk % world)).data() + run.plan().offset("owner_residual"));
-      kept += static_cast<double>(owned[chunk / world * 256 + i % 256]) / world;
-      // Every step rounds some ten times values below 64.
-      REQUIRE(std::abs(sum[i] - t * mean[i] + kept) <= t * 10 * 64 * 0x1p-24);
-      last += std::pow(sum[i] / t - mean[i], 2);
-    }
-    if (t == 1) { first = last; }
-  }
-  // Residuals stay bounded: the error of the average falls like 1 / T^2, not like the 1 / T of independent errors. A
-  // residual's energy exceeds the first step's by less than (1 + 1 / (1 - D))^2 with D <= .133 for two encodings: 4.7 + 4.7.
-  CHECK(last < 9.4 * first / (steps * steps));
-}
-
-template <class Form = two_shot>
-using fed_back =
-  codec<fixed_chunks<256>, partial_hadamard<256>, scaled_codes<lloyd_max<2>>, Form, error_feedback>;
-
-}  // namespace
-
-TEST_CASE("[two_shot] feedback keeps what both encodings lost")
-{
-  check_what_feedback_keeps<fed_back<>>();
-  check_what_feedback_keeps<fed_back<two_shot_to<scaled_codes<lloyd_max<3>>>>>();
-}
-
 TEST_CASE("[two_shot] the errors on real gradients are those of the design")
 {
   struct wanted {

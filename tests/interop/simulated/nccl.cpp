@@ -149,6 +149,24 @@ ncclResult_t connect(
   return made->world->wait_until_complete() ? ncclSuccess : ncclRemoteError;
 }
 
+// What a call on arrays does.
+nccl_operation of_arrays(nccl_call call,
+                         void const* from,
+                         void* to,
+                         std::size_t count,
+                         ncclDataType_t type,
+                         ncclRedOp_t op = ncclSum,
+                         int peer       = -1)
+{
+  return {.call  = call,
+          .from  = static_cast<std::byte const*>(from),
+          .to    = static_cast<std::byte*>(to),
+          .count = count,
+          .type  = type,
+          .op    = op,
+          .peer  = peer};
+}
+
 }  // namespace
 
 communicator find(ncclComm_t handle)
@@ -246,14 +264,7 @@ ncclResult_t ncclSend(void const* data,
                       ncclComm_t comm,
                       cudaStream_t stream)
 {
-  return call(comm,
-              stream,
-              {.call  = nccl_call::send,
-               .from  = static_cast<std::byte const*>(data),
-               .to    = nullptr,
-               .count = count,
-               .type  = type,
-               .peer  = peer});
+  return call(comm, stream, of_arrays(nccl_call::send, data, nullptr, count, type, ncclSum, peer));
 }
 
 ncclResult_t ncclRecv(void* data,
@@ -263,14 +274,8 @@ ncclResult_t ncclRecv(void* data,
                       ncclComm_t comm,
                       cudaStream_t stream)
 {
-  return call(comm,
-              stream,
-              {.call  = nccl_call::receive,
-               .from  = nullptr,
-               .to    = static_cast<std::byte*>(data),
-               .count = count,
-               .type  = type,
-               .peer  = peer});
+  return call(
+    comm, stream, of_arrays(nccl_call::receive, nullptr, data, count, type, ncclSum, peer));
 }
 
 ncclResult_t ncclAllReduce(void const* from,
@@ -281,14 +286,7 @@ ncclResult_t ncclAllReduce(void const* from,
                            ncclComm_t comm,
                            cudaStream_t stream)
 {
-  return call(comm,
-              stream,
-              {.call  = nccl_call::all_reduce,
-               .from  = static_cast<std::byte const*>(from),
-               .to    = static_cast<std::byte*>(to),
-               .count = count,
-               .type  = type,
-               .op    = op});
+  return call(comm, stream, of_arrays(nccl_call::all_reduce, from, to, count, type, op));
 }
 
 ncclResult_t ncclAllGather(void const* from,
@@ -298,13 +296,7 @@ ncclResult_t ncclAllGather(void const* from,
                            ncclComm_t comm,
                            cudaStream_t stream)
 {
-  return call(comm,
-              stream,
-              {.call  = nccl_call::all_gather,
-               .from  = static_cast<std::byte const*>(from),
-               .to    = static_cast<std::byte*>(to),
-               .count = count,
-               .type  = type});
+  return call(comm, stream, of_arrays(nccl_call::all_gather, from, to, count, type));
 }
 
 ncclResult_t ncclReduceScatter(void const* from,
@@ -315,14 +307,7 @@ ncclResult_t ncclReduceScatter(void const* from,
                                ncclComm_t comm,
                                cudaStream_t stream)
 {
-  return call(comm,
-              stream,
-              {.call  = nccl_call::reduce_scatter,
-               .from  = static_cast<std::byte const*>(from),
-               .to    = static_cast<std::byte*>(to),
-               .count = count,
-               .type  = type,
-               .op    = op});
+  return call(comm, stream, of_arrays(nccl_call::reduce_scatter, from, to, count, type, op));
 }
 
 ncclResult_t ncclReduce(void const* from,
@@ -334,15 +319,7 @@ ncclResult_t ncclReduce(void const* from,
                         ncclComm_t comm,
                         cudaStream_t stream)
 {
-  return call(comm,
-              stream,
-              {.call  = nccl_call::reduce,
-               .from  = static_cast<std::byte const*>(from),
-               .to    = static_cast<std::byte*>(to),
-               .count = count,
-               .type  = type,
-               .op    = op,
-               .peer  = root});
+  return call(comm, stream, of_arrays(nccl_call::reduce, from, to, count, type, op, root));
 }
 
 char const* ncclGetErrorString(ncclResult_t) { return "simulated NCCL: see stderr"; }

@@ -165,19 +165,17 @@ class fibers_of_thread {
  public:
   fibers_of_thread()
   {
-    std::scoped_lock const lock{mutex()};
-    if (left().empty()) {
-      own_.emplace_back();
-    } else {
-      own_.splice(own_.begin(), left(), left().begin());
-    }
+    std::scoped_lock const lock{of_all().mutex};
+    auto& left = of_all().left;
+    if (left.empty()) { left.emplace_back(); }
+    own_.splice(own_.begin(), left, left.begin());
   }
   fibers_of_thread(fibers_of_thread const&)            = delete;
   fibers_of_thread& operator=(fibers_of_thread const&) = delete;
   ~fibers_of_thread()
   {
-    std::scoped_lock const lock{mutex()};
-    left().splice(left().begin(), own_);
+    std::scoped_lock const lock{of_all().mutex};
+    of_all().left.splice(of_all().left.begin(), own_);
   }
 
   [[nodiscard]] std::deque<fiber>& at_least(std::size_t count)
@@ -188,15 +186,15 @@ class fibers_of_thread {
   }
 
  private:
-  // Neither is destroyed before the last thread ends.
-  [[nodiscard]] static std::mutex& mutex()
+  struct shared {
+    std::mutex mutex;
+    std::list<std::deque<fiber>> left;
+  };
+
+  // It outlives all threads.
+  [[nodiscard]] static shared& of_all()
   {
-    static auto* const out = new std::mutex;
-    return *out;
-  }
-  [[nodiscard]] static std::list<std::deque<fiber>>& left()
-  {
-    static auto* const out = new std::list<std::deque<fiber>>;
+    static auto* const out = new shared;
     return *out;
   }
 
