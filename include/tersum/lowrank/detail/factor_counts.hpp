@@ -158,6 +158,7 @@ class factor_counts : public plan_counts<Codec> {
     args.records = state.take<tensor_record>("records", this->tensors());
     args.table   = state.take<matrix_record>("table", this->chunks());
     args.bypassed.take_gain(state, this->bypassed());
+    args.metric     = decltype(args.metric)::of(state, this->coordinates());
     args.parts.warm = state.keep<float>("warm", factor_elements(1));
     args.residual = take_residual<Codec>(state, "residual", feeds_back<Codec>, this->coordinates());
   }
