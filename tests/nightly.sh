@@ -56,6 +56,9 @@ check "laws of codecs, and all codecs of random exchanges, under the sanitizers"
   -DTERSUM_FUZZ_CODECS=all \
   '-DTERSUM_TEST_ONLY=^(baselines|codec|device|execute|feedback|lowrank)\..*\.cpu$|^lowrank\.kernels' \
   '-DTERSUM_TEST_SKIP=\.(theory|two_shot_theory|reference|sample_gradients|selection_errors)\.'
+check "errors of codecs against theory" build_and_test theory cpu '^tersum\.test\.codec\.' all \
+  '-DTERSUM_TEST_ONLY=^codec\.(sample_gradients|selection_errors|theory|two_shot_theory)\.cpu$' -DTERSUM_BUILD_BENCH=OFF \
+  -DTERSUM_BUILD_EXAMPLES=OFF -DTERSUM_TRANSPORTS=OFF
 check "transports with every preset" build_and_test transports cpu '^tersum\.test\.interop\.' all \
   '-DTERSUM_TEST_ONLY=^none$' -DTERSUM_TEST_TRANSPORTS_ALL_CODECS=ON -DTERSUM_BUILD_BENCH=OFF -DTERSUM_BUILD_EXAMPLES=OFF
 check "golden digests with more flags" bash tests/golden/other_compilers.sh build/nightly-other_compilers all

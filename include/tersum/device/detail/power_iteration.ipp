@@ -78,8 +78,8 @@ struct product_list {
 
   //! The last item with item.*first <= number.
   TERSUM_EXEC_CHECK_DISABLE
-  [[nodiscard]] TERSUM_HOST_DEVICE item const& find(
-    std::uint64_t number, std::uint64_t item::*first) const noexcept
+  [[nodiscard]] TERSUM_HOST_DEVICE item const& find(std::uint64_t number,
+                                                    std::uint64_t item::*first) const noexcept
   {
     int i = 0;
     while (i + 1 < count && items[i + 1].*first <= number) { ++i; }
@@ -137,7 +137,8 @@ struct add_slices_kernel {
     std::uint64_t const number = ctx.block_rank() / pairs;
     auto const& one            = list.find(number, &product_list<Element>::item::first_block);
     if (!one.product.is_divided()) { return; }
-    add_part(ctx, one.product, number - one.first_block, static_cast<unsigned>(ctx.block_rank() % pairs));
+    add_part(
+      ctx, one.product, number - one.first_block, static_cast<unsigned>(ctx.block_rank() % pairs));
   }
 };
 
@@ -247,7 +248,7 @@ template <gradient_element Element>
 constexpr std::size_t product_workspace_bytes(
   std::span<factored_matrix<Element> const> batch) noexcept
 {
-  using list           = detail::product_list<Element>;
+  using list         = detail::product_list<Element>;
   std::uint64_t most = 0;
   for (std::size_t begin = 0; begin < batch.size(); begin += list::capacity) {
     auto const some = batch.subspan(begin, detail::minimum(list::capacity, batch.size() - begin));
