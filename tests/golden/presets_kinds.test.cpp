@@ -59,8 +59,6 @@ TEST_CASE("[golden] exchanges of kinds without a name are what they were")
   golden.describe_kind("guarded lanes of small chunks", guarded{});
   using large = tests::rotated_sums<4096, rms_range<>, stochastic_quantizer<4>, saturating_sum<4>>;
   golden.describe_kind("sums of large chunks", large{});
-  golden.describe_kind("widths by fourth roots of energies",
-                       presets::allocated_two_shot<>{.chunker = {.bits = 2, .weighting = 0.25f}});
   golden.describe_kind("factors in half",
                        tests::of_any_matrix(low_rank_codec<low_rank<3>, half>{}));
   golden.check();
