@@ -129,8 +129,6 @@ void for_each_kind(Check const& check)
         presets::top_saturating<nearest_quantizer<4>, error_feedback>{
           .chunker = {.bits = 2}, .coder = {.range = {.clip = 0}}});
   check("allocated_sat_4_ef", presets::allocated_sat_4_ef);
-  check("two_shot_4_ef", presets::two_shot_4_ef);
-  check("allocated_2", presets::allocated_2);
 #endif
 }
 
@@ -163,6 +161,8 @@ TEST_CASE("[codec] threads, instruction sets and runs are without effect on any 
   check(presets::bf16);
   check(presets::thc_wide4);
   check(presets::rotated_sat4_ef);
+  check(presets::two_shot_4_ef);
+  check(presets::allocated_2);
 }
 
 TEST_CASE("[codec] all ranks of every world end with the same bits")
