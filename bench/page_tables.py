@@ -128,6 +128,15 @@ PAGES = {
 }
 
 
+def where_others_come_first():
+    """Faults: what leads with other codecs than the table of presets, in examples/run.sh in other order."""
+    run, tuning = ((ROOT / name).read_text(encoding="utf-8") for name in ("examples/run.sh", "docs/tuning.md"))
+    if not re.search(rf"--codecs {','.join(PRESETS)}$", run, re.M):
+        yield "examples/run.sh does not compare the codecs of the table of presets first"
+    advice = tuning.partition("## Choose a codec")[2].partition("Least error does not")[0]
+    yield from (f"docs/tuning.md does not say when to choose {codec}" for codec in PRESETS if codec != "fp16" and f"`{codec}`" not in advice)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", action="store_true")
@@ -148,6 +157,9 @@ def main():
         elif text != before:
             print(f"{name} has another table than the results give: python3 bench/page_tables.py --write")
             faults += 1
+    for fault in where_others_come_first():
+        print(fault)
+        faults += 1
     print(f"{faults} faults")
     return 1 if faults else 0
 

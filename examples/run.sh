@@ -33,9 +33,9 @@ mkdir -p "$build"
 }
 
 rm -f "$build"/compare.{json,svg,png}
-# First those that docs/tuning.md names first.
+# First those that README.md names first.
 [ $# -gt 0 ] || "$build/bin/compare_codecs" --gradients examples/gradients/lm \
-  --codecs fp16,two_shot_4,rotated_sat4,metric_3,metric_2,gathered_2,two_shot_1_ef,sharded_4
+  --codecs fp16,two_shot_4,metric_3,metric_2,gathered_2,two_shot_1_ef,topkc_b2_ef,rotated_sat4,sharded_4
 "$build/bin/compare_codecs" --gradients examples/gradients/lm --codecs all --json "$build/compare.json" "$@"
 # There is none after --help, or where the caller named another file.
 [ -e "$build/compare.json" ] || exit 0

@@ -8,6 +8,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import urllib.parse
 
 from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
@@ -23,6 +24,18 @@ repository = pathlib.Path(__file__).resolve().parents[2]
 def version():
     header = (repository / "include/tersum/version.hpp").read_text(encoding="utf-8")
     return ".".join(re.search(rf"#define TERSUM_VERSION_{part} (\d+)", header)[1] for part in ("MAJOR", "MINOR", "PATCH"))
+
+
+def urls():
+    """Where the clone came from, if that is a public address: without who fetched it, and by which password."""
+    if not shutil.which("git") or not (repository / ".git").exists():
+        return {}
+    origin = subprocess.run(["git", "-C", repository, "config", "--local", "remote.origin.url"], capture_output=True, text=True,
+                            check=False).stdout.strip()
+    url = urllib.parse.urlsplit(re.sub(r"^[\w.-]+@([\w.-]+):", r"ssh://\1/", origin))
+    if url.scheme not in ("https", "http", "ssh") or not url.hostname or "@" in url.path:
+        return {}
+    return {"Source": f"{url.scheme}://{url.netloc.rpartition('@')[2]}{url.path}"}
 
 
 def compile_library():
@@ -71,4 +84,5 @@ class any_python(bdist_wheel):
         return "py3", "none", super().get_tag()[2]
 
 
-setup(version=version(), cmdclass={"build_py": build_with_library, "bdist_wheel": any_python}, distclass=PlatformDistribution)
+setup(version=version(), project_urls=urls(), cmdclass={"build_py": build_with_library, "bdist_wheel": any_python},
+      distclass=PlatformDistribution)

@@ -8,6 +8,7 @@ import copy
 import datetime
 import hashlib
 import os
+import re
 import sys
 
 import numpy
@@ -52,14 +53,20 @@ def same_everywhere(value):
     assert len(set(values)) == 1, f"the ranks differ: {values}"
 
 
-def make(hook=None, **options):
+def make(codec=None, **options):
+    """A module, a DDP of it, an optimizer and a hook."""
     torch.manual_seed(3)
-    module = Model()
+    module, hook = Model(), None
     # Buckets of some 50 KB: several of them, which DDP rebuilds after the first step.
     model = DistributedDataParallel(module, bucket_cap_mb=0.05)
-    if hook is not None:
-        model.register_comm_hook(None, hook(module, **options))
-    return module, model, torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    if codec is not None:
+        hook = hook_of(codec, module, **options)
+        model.register_comm_hook(None, hook)
+    return module, model, torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9), hook
+
+
+def hook_of(codec, module, **options):
+    return tersum_torch.ddp_hook(codec, module=module, seed=5, bucket_mb=0.1, timeout=TIMEOUT, **options)
 
 
 def batch(step, rank):
@@ -83,10 +90,13 @@ def train(model, optimizer, steps, rank):
     return float(last)
 
 
-def hook_of(codec, **options):
-    def of(module, **more):
-        return tersum_torch.ddp_hook(codec, module=module, seed=5, bucket_mb=0.1, timeout=TIMEOUT, **options, **more)
-    return of
+def states_of(*parts):
+    return [copy.deepcopy(part.state_dict()) for part in parts]
+
+
+def load(states, *parts):
+    for part, state in zip(parts, states):
+        part.load_state_dict(state)
 
 
 def expect(kind, words, call, *arguments):
@@ -222,7 +232,7 @@ def fp32_accumulation(rank, world, folder):
 
 
 def fsdp2(rank, world, folder):
-    """FSDP2 of the newest torch: sharded_4 trains nearly as without, and ranks resume with the same bits."""
+    """FSDP2 of the newest torch: values as they are train as without, sharded_4 nearly so, and ranks resume with the same bits."""
     from torch.distributed.fsdp import FSDPModule, fully_shard
 
     def made(codec):
@@ -249,7 +259,10 @@ def fsdp2(rank, world, folder):
         return losses, [p.to_local().clone() for p in model.parameters()]
 
     model, _, optimizer = made(None)
-    plain, _ = steps(model, optimizer, range(20))
+    plain, parameters = steps(model, optimizer, range(20))
+    model, _, optimizer = made("all_to_all")
+    exact = steps(model, optimizer, range(20))[1]
+    assert all(torch.equal(a, b) for a, b in zip(exact, parameters)), "uncompressed values train otherwise"
     model, scatters, optimizer = made("sharded_4")
     compressed, _ = steps(model, optimizer, range(20))
     assert plain[-1] < plain[0] and abs(compressed[-1] - plain[-1]) < 0.03 * plain[0], (plain[-1], compressed[-1])
@@ -270,13 +283,13 @@ def fsdp2(rank, world, folder):
 
 def training(rank, world, folder, codec):
     """Replicas stay equal; fp32 trains as without a hook."""
-    module, model, optimizer = make(hook_of(codec))
+    module, model, optimizer, _ = make(codec)
     first = float(loss_of(module, 0, rank).detach())
     last = train(model, optimizer, range(12), rank)
     same_everywhere(digest(module))
     assert last < first, f"the loss went from {first} to {last}"
     if codec == "fp32":
-        plain, model, optimizer = make()
+        plain, model, optimizer, _ = make()
         train(model, optimizer, range(12), rank)
         for a, b in zip(module.parameters(), plain.parameters()):
             assert torch.allclose(a, b, rtol=1e-4, atol=1e-6), "fp32 does not train as without a hook"
@@ -284,11 +297,9 @@ def training(rank, world, folder, codec):
 
 def resume(rank, world, folder, codec):
     """Three steps, a checkpoint, three steps; `resumed` goes on with the checkpoint in another process."""
-    hook = []
-    module, model, optimizer = make(lambda m: hook.append(hook_of(codec)(m)) or hook[0])
+    module, model, optimizer, hook = make(codec)
     train(model, optimizer, range(3), rank)
-    torch.save({"model": module.state_dict(), "optimizer": optimizer.state_dict(), "hook": hook[0].state_dict()},
-               os.path.join(folder, f"checkpoint_{codec}_{rank}"))
+    torch.save(states_of(module, optimizer, hook), os.path.join(folder, f"checkpoint_{codec}_{rank}"))
     train(model, optimizer, range(3, 6), rank)
     with open(os.path.join(folder, f"went_on_{codec}_{rank}"), "w") as file:
         file.write(digest(module))
@@ -296,29 +307,28 @@ def resume(rank, world, folder, codec):
 
 def resumed(rank, world, folder, codec):
     saved = torch.load(os.path.join(folder, f"checkpoint_{codec}_{rank}"))
-    hook = []
-    module, model, optimizer = make(lambda m: hook.append(hook_of(codec)(m)) or hook[0])
-    module.load_state_dict(saved["model"])
-    optimizer.load_state_dict(saved["optimizer"])
-    damaged = damaged_copy(saved["hook"])
-    expect(tersum_torch.TersumError, "its bytes have changed", hook[0].load_state_dict, damaged)
-    hook[0].load_state_dict(saved["hook"])
+    module, model, optimizer, hook = make(codec)
+    load(saved[:2], module, optimizer)
+    saved = saved[2]
+    damaged = damaged_copy(saved)
+    expect(tersum_torch.TersumError, "its bytes have changed", hook.load_state_dict, damaged)
+    hook.load_state_dict(saved)
     train(model, optimizer, range(3, 6), rank)
     with open(os.path.join(folder, f"went_on_{codec}_{rank}")) as file:
         assert file.read() == digest(module), "the resumed training has other bits"
     # Between two steps, too; what is damaged changes no unit.
-    kept = [unit["state"] for unit in hook[0].state_dict()["units"]]
-    expect(tersum_torch.TersumError, "its bytes have changed", hook[0].load_state_dict, damaged)
-    assert all(torch.equal(a, b["state"]) for a, b in zip(kept, hook[0].state_dict()["units"])), "a unit has changed"
-    hook[0].load_state_dict(saved["hook"])
-    expect(ValueError, "is of rank", hook[0].load_state_dict, dict(saved["hook"], rank=saved["hook"]["rank"] + 1))
-    for other in (hook[0], hook_of("fp16")(module)):  # at once, whether there was a step or not
-        wrong = dict(saved["hook"], codec="two_shot_4") if other is hook[0] else saved["hook"]
+    kept = [unit["state"] for unit in hook.state_dict()["units"]]
+    expect(tersum_torch.TersumError, "its bytes have changed", hook.load_state_dict, damaged)
+    assert all(torch.equal(a, b["state"]) for a, b in zip(kept, hook.state_dict()["units"])), "a unit has changed"
+    hook.load_state_dict(saved)
+    expect(ValueError, "is of rank", hook.load_state_dict, dict(saved, rank=saved["rank"] + 1))
+    for other in (hook, hook_of("fp16", module)):  # at once, whether there was a step or not
+        wrong = dict(saved, codec="two_shot_4") if other is hook else saved
         expect(ValueError, "the state is of the codec", other.load_state_dict, wrong)
 
 
 def killed(rank, world, folder):
-    module, model, optimizer = make(hook_of("rotated_sat4"))
+    _, model, optimizer, _ = make("rotated_sat4")
     train(model, optimizer, range(2), rank)
     if rank == world - 1:
         os._exit(9)
@@ -332,14 +342,13 @@ def killed(rank, world, folder):
 
 def accumulation(rank, world, folder):
     """Two micro-batches without an exchange in between are one exchange of their sum."""
-    hooks = []
-    module, model, optimizer = make(lambda m: hooks.append(hook_of("fp32")(m)) or hooks[0])
+    module, model, optimizer, hook = make("fp32")
     for step in range(4):
         with model.no_sync():
             loss_of(model, 2 * step, rank).backward()
-        before = hooks[0].state_dict()["steps"]
+        before = hook.state_dict()["steps"]
         loss_of(model, 2 * step + 1, rank).backward()
-        assert (before, hooks[0].state_dict()["steps"]) == (step, step + 1), "no_sync exchanged something"
+        assert (before, hook.state_dict()["steps"]) == (step, step + 1), "no_sync exchanged something"
         expected = Model()
         expected.load_state_dict(module.state_dict())
         for k in range(world):
@@ -353,22 +362,21 @@ def accumulation(rank, world, folder):
 
 def not_finite(rank, world, folder):
     """An Inf on one rank: all ranks see it, skip the step, and go on with equal bits."""
-    hooks = []
-    module, model, optimizer = make(lambda m: hooks.append(hook_of("two_shot_4_ef")(m)) or hooks[0])
+    module, model, optimizer, hook = make("two_shot_4_ef")
     train(model, optimizer, range(2), rank)
-    assert not hooks[0].was_non_finite()
-    residuals = [unit.exchange.residual.clone() for unit in hooks[0]._units]
+    assert not hook.was_non_finite()
+    residuals = [unit.exchange.residual.clone() for unit in hook._units]
     optimizer.zero_grad()
     (loss_of(model, 2, rank) * (float("inf") if rank == 0 else 1)).backward()
-    assert hooks[0].was_non_finite()
+    assert hook.was_non_finite()
     assert not all(torch.isfinite(p.grad).all() for p in module.parameters()), "a scaler would see nothing"
-    for unit, before in zip(hooks[0]._units, residuals):
+    for unit, before in zip(hook._units, residuals):
         assert torch.equal(unit.exchange.residual, before), "the skipped step changed a residual"
-    hooks[0].rescale_residuals(0.5)
-    for unit, before in zip(hooks[0]._units, residuals):
+    hook.rescale_residuals(0.5)
+    for unit, before in zip(hook._units, residuals):
         assert torch.equal(unit.exchange.residual, before * 0.5)
     train(model, optimizer, range(3, 5), rank)
-    assert not hooks[0].was_non_finite()
+    assert not hook.was_non_finite()
     same_everywhere(digest(module))
 
 
@@ -378,9 +386,8 @@ def momenta(rank, world, folder, codec):
     freeze, lr, decay, (b1, b2), eps = 4, 2e-3, 0.01, (0.9, 0.999), 1e-8
 
     def made():
-        hooks = []
-        module, model, _ = make(lambda m: hooks.append(hook_of("fp32" if codec == "fp32" else "two_shot_4")(m)) or hooks[0])
-        return module, model, tersum_torch.MomentumAdamW(model.parameters(), hooks[0], codec, freeze, lr=lr), hooks[0]
+        module, model, _, hook = make("fp32" if codec == "fp32" else "two_shot_4")
+        return module, model, tersum_torch.MomentumAdamW(model.parameters(), hook, codec, freeze, lr=lr), hook
 
     module, model, optimizer, hook = made()
     first = float(loss_of(module, 0, rank).detach())
@@ -410,14 +417,13 @@ def momenta(rank, world, folder, codec):
             assert float((a - b).square().mean().sqrt()) < 1e-5, "momenta do not train as the formulas say"
     else:
         assert train(model, optimizer, range(8, 16), rank) < first
-    saved = [copy.deepcopy(of.state_dict()) for of in (module, optimizer, hook)]
+    saved = states_of(module, optimizer, hook)
     optimizer.zero_grad()
     (loss_of(model, 20, rank) * (float("inf") if rank == 0 else 1)).backward()  # and no step
     train(model, optimizer, range(21, 24), rank)
     assert all(torch.isfinite(p).all() for p in module.parameters()), "a momentum is not finite for good"
     other, other_model, other_optimizer, other_hook = made()
-    for of, state in zip((other, other_optimizer, other_hook), saved):
-        of.load_state_dict(state)
+    load(saved, other, other_optimizer, other_hook)
     other_optimizer.zero_grad()
     (loss_of(other_model, 20, rank) * (float("inf") if rank == 0 else 1)).backward()
     train(other_model, other_optimizer, range(21, 24), rank)
@@ -465,19 +471,17 @@ def two_levels(rank, world, folder):
     expect(tersum_torch.TersumError, "part of the gradient", tersum_torch.TwoLevelExchange, "powersgd_r4", shapes, dtype, "cpu", within,
            between)
 
-    hooks = []
-    plain = train(*make(hook_of("fp32"))[1:], range(6), rank)
-    module, model, optimizer = make(lambda m: hooks.append(hook_of("allocated_4", ranks_per_host=2)(m)) or hooks[0])
+    plain = train(*make("fp32")[1:3], range(6), rank)
+    module, model, optimizer, hook = make("allocated_4", ranks_per_host=2)
     assert abs(train(model, optimizer, range(6), rank) - plain) < 0.05 * plain
     same_everywhere(digest(module))
-    saved = [copy.deepcopy(of.state_dict()) for of in (module, optimizer, hooks[0])]
+    saved = states_of(module, optimizer, hook)
     train(model, optimizer, range(6, 8), rank)
-    other, model, optimizer = make(lambda m: hooks.append(hook_of("allocated_4", ranks_per_host=2)(m)) or hooks[1])
-    for of, state in zip((other, optimizer, hooks[1]), saved):
-        of.load_state_dict(state)
+    other, model, optimizer, hook = make("allocated_4", ranks_per_host=2)
+    load(saved, other, optimizer, hook)
     train(model, optimizer, range(6, 8), rank)
     assert digest(other) == digest(module), "the resumed training has other bits"
-    expect(ValueError, "must divide", hook_of("allocated_4", ranks_per_host=3), module)
+    expect(ValueError, "must divide", lambda: hook_of("allocated_4", module, ranks_per_host=3))
 
 
 def rules(rank, world, folder):
@@ -486,8 +490,7 @@ def rules(rank, world, folder):
                      "rules": [{"pattern": "embedding.*", "codec": "none"},
                                {"pattern": "hidden.weight", "codec": "allocated_2", "bits": 3, "weight": 2},
                                {"pattern": "out.*", "codec": "powersgd_r4"}]}
-    hooks = []
-    module, model, _ = make(lambda m: hooks.append(hook_of(configuration)(m)) or hooks[0])
+    module, model, _, hook = make(configuration)
     loss_of(model, 0, rank).backward()
     expected = Model()
     expected.load_state_dict(module.state_dict())
@@ -497,7 +500,7 @@ def rules(rank, world, folder):
              for (name, a), b in zip(module.named_parameters(), expected.parameters())}
     compressed = {name for name, yes in exact.items() if not yes}
     assert compressed == {"convolution.weight", "hidden.weight", "out.weight"}, compressed
-    presets = {name: u.exchange.preset for u in hooks[0]._units for name, _ in u.described}
+    presets = {name: u.exchange.preset for u in hook._units for name, _ in u.described}
     assert presets["hidden.weight"] == "allocated_2" and presets["out.weight"] == "powersgd_r4", presets
     assert presets["embedding.weight"] == "rotated_sat4", presets
     expect(ValueError, "module is None", tersum_torch.ddp_hook, configuration)
@@ -532,7 +535,7 @@ def names(rank, world, folder):
     exact = {name for unit in hook._units for (name, _), (_, compressed, _) in zip(unit.described, unit.tensors)
              if not compressed}
     assert exact == {"hidden.weight"}, exact
-    _, model, _ = make()
+    _, model, *_ = make()
     model.register_comm_hook(None, tersum_torch.ddp_hook(configuration, module=Model(), timeout=TIMEOUT))
     expect(RuntimeError, "the exchange of gradients failed: module has other parameters", loss_of(model, 0, rank).backward)
 
@@ -609,7 +612,7 @@ def several_models(rank, world, folder):
 
 def carried(rank, world, folder):
     """Residuals go over to another number of ranks: the mean of what a training kept is what each rank of the next one begins with."""
-    module, model, _ = make()
+    module, model, *_ = make()
     hook = tersum_torch.register(model, "rotated_sat4_ef", seed=5, timeout=TIMEOUT)
     train(model, torch.optim.SGD(model.parameters(), lr=0.1), range(3), rank)
     of_all = [None] * world
@@ -660,7 +663,7 @@ def compiled(rank, world, folder):
 
 def advice(rank, world, folder):
     """What compare_codecs reads, of this rank's own gradients; and what `advise` says of them on the group that was probed."""
-    module, model, _ = make()
+    module, model, *_ = make()
     loss_of(model, 0, rank).backward()
     folder = os.path.join(folder, "gradients")
     expect(ValueError, "under no_sync()", tersum_torch.save_gradients, model, folder)
@@ -671,7 +674,7 @@ def advice(rank, world, folder):
     dist.barrier()
     with open(os.path.join(folder, "layers.csv"), encoding="utf-8") as file:
         lines = [line.split(",") for line in file.read().splitlines()]
-    assert lines[0] == ["name", "rows", "columns", "offset"]
+    assert lines[0] == ["name", "rows", "columns", "offset"] and ",".join(lines[0]) in tersum_torch.save_gradients.__doc__
     values, offset = numpy.load(os.path.join(folder, f"step0_worker{rank}.npy")), 0
     for (name, rows, columns, begin), (known, parameter) in zip(lines[1:], module.named_parameters(), strict=True):
         size = int(rows) * int(columns)
@@ -684,7 +687,8 @@ def advice(rank, world, folder):
     expect(RuntimeError, "no-such-program", lambda: tersum_torch.advise(model, range(2), loss, program="no-such-program"))
     if "TERSUM_ADVISE" in os.environ:
         text = tersum_torch.advise(model, range(3), loss, options=("--codecs", "two_shot_4,rotated_sat4"))
-        assert "two_shot_4" in text and f"{sum(p.numel() for p in module.parameters())}" in text.replace(",", ""), text
+        assert re.search(r"^(Use \S+|Do not compress)", text, re.M) and "two_shot_4" in text, text
+        assert f"{sum(p.numel() for p in module.parameters())}" in text.replace(",", ""), text
         same_everywhere(text)
     else:
         print("TERSUM_ADVISE names no program")
@@ -716,42 +720,32 @@ def unused(rank, world, folder):
 
 def early(rank, world, folder):
     """What was loaded is what is saved; a checkpoint before the first step begins like a new hook."""
-    hooks = []
-    module, model, optimizer = make(lambda m: hooks.append(hook_of("topkc_b2_ef")(m)) or hooks[-1])
-    before = hooks[0].state_dict()
+    module, model, optimizer, hook = make("topkc_b2_ef")
+    before = hook.state_dict()
     train(model, optimizer, range(3), rank)
-    expect(ValueError, "of no step", hooks[0].load_state_dict, before)
-    saved, weights = hooks[0].state_dict(), copy.deepcopy(module.state_dict())
-    momentum = copy.deepcopy(optimizer.state_dict())
+    expect(ValueError, "of no step", hook.load_state_dict, before)
+    saved = states_of(module, optimizer, hook)
     train(model, optimizer, range(3, 5), rank)
-    other, other_model, other_optimizer = make(lambda m: hooks.append(hook_of("topkc_b2_ef")(m)) or hooks[-1])
-    other.load_state_dict(weights)
-    other_optimizer.load_state_dict(momentum)
-    hooks[1].load_state_dict(saved)
-    again = hooks[1].state_dict()
-    assert again["steps"] == 3 and len(again["units"]) == len(saved["units"])
-    assert all(torch.equal(a["state"], b["state"]) for a, b in zip(again["units"], saved["units"]))
-    third, third_model, third_optimizer = make(lambda m: hooks.append(hook_of("topkc_b2_ef")(m)) or hooks[-1])
-    third.load_state_dict(weights)
-    third_optimizer.load_state_dict(momentum)
-    hooks[2].load_state_dict(again)
+    other = make("topkc_b2_ef")[3]
+    other.load_state_dict(saved[2])
+    again = other.state_dict()
+    assert again["steps"] == 3 and len(again["units"]) == len(saved[2]["units"])
+    assert all(torch.equal(a["state"], b["state"]) for a, b in zip(again["units"], saved[2]["units"]))
+    third, third_model, third_optimizer, third_hook = make("topkc_b2_ef")
+    load([*saved[:2], again], third, third_optimizer, third_hook)
     train(third_model, third_optimizer, range(3, 5), rank)
     assert digest(third) == digest(module), "a training resumed from what was saved right after loading has other bits"
-    first, first_model, first_optimizer = make(lambda m: hooks.append(hook_of("topkc_b2_ef")(m)) or hooks[-1])
-    hooks[3].load_state_dict(before)
+    first, first_model, first_optimizer, first_hook = make("topkc_b2_ef")
+    first_hook.load_state_dict(before)
     train(first_model, first_optimizer, range(3), rank)
-    assert digest(first) == digest_of(weights, first), "a training resumed from step 0 has other bits"
-
-
-def digest_of(weights, like):
-    module = copy.deepcopy(like)
-    module.load_state_dict(weights)
-    return digest(module)
+    module.load_state_dict(saved[0])
+    assert digest(first) == digest(module), "a training resumed from step 0 has other bits"
 
 
 def late_group(rank, world, folder):
     """A hook that is older than all groups makes its own at the first bucket; and a copy of the model has one like it."""
-    _, model, optimizer = make(lambda module: BEFORE_GROUPS)
+    _, model, optimizer, _ = make()
+    model.register_comm_hook(None, BEFORE_GROUPS)
     model._comm_hooks = [(BEFORE_GROUPS, None)]  # as newer torches keep it
     train(model, optimizer, range(2), rank)
     same_everywhere(digest(model))

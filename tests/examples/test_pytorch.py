@@ -13,6 +13,7 @@ import importlib.util
 import os
 import pathlib
 import re
+import runpy
 import shutil
 import socket
 import subprocess
@@ -21,6 +22,7 @@ import tempfile
 import types
 import unittest
 import unittest.mock
+import zipfile
 
 if importlib.util.find_spec("torch") is None:
     print(f"skipped: {sys.executable} has no torch (Debian's python3-torch)")
@@ -118,41 +120,73 @@ class PyTorch(unittest.TestCase):
 
 @unittest.skipUnless("TERSUM_C_LIBRARY" in os.environ and importlib.util.find_spec("wheel"), "needs a library, and Python's wheel")
 class Package(unittest.TestCase):
-    def built(self, folder, what):
-        """Has setuptools build a copy of the package, beside what it takes of the repository; the wheel."""
-        source = pathlib.Path(folder) / "source/examples/pytorch"
-        shutil.copytree(PACKAGE, source, ignore=shutil.ignore_patterns("*.so", "build", "*.egg-info", "__pycache__"))
-        (pathlib.Path(folder) / "source/include").symlink_to(ROOT / "include")
-        subprocess.run([sys.executable, "-c", f"import setuptools.build_meta as b; b.{what}({folder!r})"], cwd=source, check=True,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wheel, = pathlib.Path(folder).glob("*.whl")
-        shutil.unpack_archive(wheel, pathlib.Path(folder) / "site", "zip")
-        return wheel
+    """As pip installs it, with what is here to build it by, out of a clone with what it takes of the repository."""
 
-    def import_from(self, folder):
-        use = f"import site; site.addsitedir({folder + '/site'!r}); import tersum; print(tersum.__file__, tersum.version())"
+    @classmethod
+    def setUpClass(cls):
+        if subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True, check=False).returncode != 0:
+            raise unittest.SkipTest("needs Python's pip")
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name).resolve()
+        self.clone, self.source = self.folder / "clone", self.folder / "clone/examples/pytorch"
+        shutil.copytree(PACKAGE, self.source, ignore=shutil.ignore_patterns("*.so", "build", "*.egg-info", "__pycache__"))
+        (self.clone / "include").symlink_to(ROOT / "include")
+        self.git("init", "--quiet")
+
+    def git(self, *command):
+        subprocess.run(["git", "-C", self.clone, "-c", "user.name=test", "-c", "user.email=test@example.org", *command], check=True)
+
+    def pip(self, *command):
+        subprocess.run([sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", *map(str, command)], check=True)
+
+    def installed(self, *what):
+        """Installs it in an environment of its own; where tersum is imported from there, and its version."""
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", "--system-site-packages", self.folder / "venv"], check=True)
+        python = self.folder / "venv/bin/python"
+        self.pip("--python", python, "install", "--no-build-isolation", "--no-deps", "--ignore-installed", *what)
         environment = {k: v for k, v in os.environ.items() if k not in ("TERSUM_C_LIBRARY", "PYTHONPATH")}
-        return subprocess.run([sys.executable, "-c", use], cwd=folder, check=True, capture_output=True, text=True,
-                              env=environment).stdout.split()
+        file, version = subprocess.run([python, "-c", "import tersum; print(tersum.__file__, tersum.version())"], cwd=self.folder,
+                                       check=True, capture_output=True, text=True, env=environment).stdout.split()
+        return pathlib.Path(file).parent, version
 
     def test_an_editable_installation_can_be_imported(self):
-        with tempfile.TemporaryDirectory() as folder:
-            self.built(folder, "build_editable")
-            source = pathlib.Path(folder).resolve() / "source/examples/pytorch/tersum"
-            self.assertEqual(pathlib.Path(self.import_from(folder)[0]).parent, source)
+        self.assertEqual(self.installed("-e", self.source)[0], self.source / "tersum")
+
+    def test_the_address_of_a_repository(self):
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--message", "all")
+        self.assertIn(self.folder / "venv", self.installed(f"git+{self.clone.as_uri()}#subdirectory=examples/pytorch")[0].parents)
 
     def test_the_wheel(self):
-        """Of no version of Python; with licence, readme, version, types and the library."""
-        with tempfile.TemporaryDirectory() as folder:
-            wheel = self.built(folder, "build_wheel")
-            version = self.import_from(folder)[1]
-            self.assertRegex(wheel.name, rf"^tersum-{re.escape(version)}-py3-none-linux_\w+\.whl$")
-            names = {path.name for path in pathlib.Path(folder, "site").rglob("*")}
-            self.assertLessEqual({"LICENSE", "py.typed", "libtersum_c.so", "METADATA"}, names)
-            self.assertEqual(len(list(pathlib.Path(folder, "site").rglob("py.typed"))), 2)
-            text = next(pathlib.Path(folder, "site").rglob("METADATA")).read_text(encoding="utf-8")
-            for line in ("License: Apache-2.0", "Requires-Dist: numpy", f"Version: {version}", "# tersum for PyTorch, and for numpy"):
-                self.assertIn(f"\n{line}\n", text)
+        """Of no version of Python; with licence, readme, version, URL, types and the library."""
+        self.git("config", "remote.origin.url", "https://someone:secret@example.org/tersum.git")
+        self.pip("wheel", "--no-build-isolation", "--no-deps", "--wheel-dir", self.folder, self.source)
+        wheel, = self.folder.glob("*.whl")
+        version = self.installed(wheel)[1]
+        self.assertRegex(wheel.name, rf"^tersum-{re.escape(version)}-py3-none-linux_\w+\.whl$")
+        with zipfile.ZipFile(wheel) as file:
+            names = file.namelist()
+            text = file.read(f"tersum-{version}.dist-info/METADATA").decode()
+        self.assertLessEqual({"tersum/py.typed", "tersum/libtersum_c.so", "tersum_torch/py.typed"}, set(names))
+        self.assertTrue(any(name.endswith("/LICENSE") for name in names), names)
+        for line in ("License: Apache-2.0", "Requires-Dist: numpy", f"Version: {version}", "# tersum for PyTorch, and for numpy",
+                     "Project-URL: Source, https://example.org/tersum.git"):
+            self.assertIn(f"\n{line}\n", text)
+
+    def test_the_url_tells_no_secret(self):
+        """Nor where a clone of a folder lies."""
+        for url, said in (("https://example.org/a/b", "https://example.org/a/b"), ("http://token@example.org:80/b", "http://example.org:80/b"),
+                          ("https://me:p@ss@example.org/b?token=secret", "https://example.org/b"),
+                          ("ssh://git@example.org:22/b.git", "ssh://example.org:22/b.git"), ("git@example.org:a/b", "ssh://example.org/a/b"),
+                          ("https://me:pa/ss@example.org/b", None), ("/home/me/tersum", None), ("../tersum", None),
+                          ("file:///home/me/tersum", None), ("C:/tersum", None), ("", None)):
+            self.git("config", "remote.origin.url", url)
+            with self.subTest(url), unittest.mock.patch("setuptools.setup") as setup:
+                runpy.run_path(str(self.source / "setup.py"))
+                self.assertEqual(setup.call_args.kwargs["project_urls"], {"Source": said} if said else {})
 
 
 class Devices(unittest.TestCase):
