@@ -64,10 +64,11 @@ typedef struct rank_of_test {
   float* gradient;
 } rank_of_test;
 
-static void open_rank(rank_of_test* r, char const* preset, int rank)
+static void open_rank(rank_of_test* r, char const* preset, int rank, uint64_t const* boundaries)
 {
-  tersum_options const o = options_of(preset, rank);
-  r->codec               = NULL;
+  tersum_options o = options_of(preset, rank);
+  o.boundaries     = boundaries;
+  r->codec         = NULL;
   CHECK(tersum_open(&o, &r->codec) == TERSUM_OK);
   if (r->codec == NULL) { exit(1); }
   r->state     = aligned(tersum_state_bytes(r->codec));
@@ -167,6 +168,25 @@ static void exchange(rank_of_test* ranks, int number)
   }
 }
 
+/* An exchange of one rank. */
+static void exchange_alone(tersum_codec const* codec, float* gradient, void* state, char* workspace)
+{
+  CHECK(tersum_initialize(codec, state, 7, NULL) == TERSUM_OK);
+  for (size_t i = 0; i < tersum_step_count(codec); ++i) {
+    tersum_step step;
+    CHECK(tersum_get_step(codec, i, &step) == TERSUM_OK);
+    size_t offset = step.offset, bytes = step.count * step.element_bytes;
+    if (step.kind == TERSUM_CALL) {
+      CHECK(tersum_run(codec, i, gradient, state, workspace, NULL) == TERSUM_OK);
+    } else if (step.kind == TERSUM_SHARDS) {
+      CHECK(tersum_get_part(codec, i, 0, &offset, &bytes) == TERSUM_OK);
+    }
+    if (step.kind == TERSUM_SHARDS || step.kind == TERSUM_SCATTER) {
+      memcpy(workspace + step.received_offset, workspace + offset, bytes);
+    }
+  }
+}
+
 /* Every bit that changes in what was saved is found before a state is written; what seals keep is found in states
    themselves, and without one what the plan says of them. */
 static void check_damage(rank_of_test const* r)
@@ -231,17 +251,7 @@ static void check_shards(char const* preset)
   static uint64_t const boundaries[RANKS + 1] = {0, 1500, 9001, D};
   rank_of_test ranks[RANKS];
   for (int k = 0; k < RANKS; ++k) {
-    open_rank(&ranks[k], preset, k);
-    tersum_close(ranks[k].codec);
-    free(ranks[k].state);
-    free(ranks[k].workspace);
-    tersum_options o = options_of(preset, k);
-    o.boundaries     = boundaries;
-    CHECK(tersum_open(&o, &ranks[k].codec) == TERSUM_OK);
-    if (ranks[k].codec == NULL) { exit(1); }
-    ranks[k].state     = aligned(tersum_state_bytes(ranks[k].codec));
-    ranks[k].workspace = aligned(tersum_workspace_bytes(ranks[k].codec));
-    CHECK(tersum_initialize(ranks[k].codec, ranks[k].state, 42, NULL) == TERSUM_OK);
+    open_rank(&ranks[k], preset, k, boundaries);
     CHECK(tersum_shard_begin(ranks[k].codec) == boundaries[k]);
     CHECK(tersum_shard_size(ranks[k].codec) == boundaries[k + 1] - boundaries[k]);
   }
@@ -274,6 +284,13 @@ static void check_shards(char const* preset)
   for (int k = 0; k < RANKS; ++k) { close_rank(&ranks[k]); }
 }
 
+/* A call with the sentence of an argument at fault, before anything is read. */
+static void check_refused(int result, char const* argument)
+{
+  CHECK(result == TERSUM_INVALID_ARGUMENT);
+  CHECK(strncmp(tersum_last_error(), argument, strlen(argument)) == 0);
+}
+
 /* A part of a gradient of tensors has those pieces of theirs that lie in it; a vector bypasses there, too. */
 static void check_parts(void)
 {
@@ -293,15 +310,7 @@ static void check_parts(void)
   for (int i = 0; i < 910; ++i) { gradient[i] = (float)(i % 13) - 6; }
   void* const state     = aligned(tersum_state_bytes(codec));
   void* const workspace = aligned(tersum_workspace_bytes(codec));
-  CHECK(tersum_initialize(codec, state, 1, NULL) == TERSUM_OK);
-  for (size_t i = 0; i < tersum_step_count(codec); ++i) {
-    tersum_step step;
-    CHECK(tersum_get_step(codec, i, &step) == TERSUM_OK);
-    if (step.kind == TERSUM_CALL) { CHECK(tersum_run(codec, i, gradient, state, workspace, NULL) == TERSUM_OK); }
-    if (step.kind == TERSUM_SCATTER) {
-      memcpy((char*)workspace + step.received_offset, (char*)workspace + step.offset, step.count * step.element_bytes);
-    }
-  }
+  exchange_alone(codec, gradient, state, workspace);
   int exact = 0;
   for (int i = 0; i < 910; ++i) { exact += gradient[i] == (float)(i % 13) - 6; }
   for (int i = 10; i < 310; ++i) { CHECK(gradient[i] == (float)(i % 13) - 6); }
@@ -309,17 +318,8 @@ static void check_parts(void)
   tersum_close(codec);
   free(state);
   free(workspace);
-  uint64_t const wrong[] = {2900, 1990};
-  o.boundaries           = wrong;
-  CHECK(tersum_open(&o, &codec) == TERSUM_INVALID_ARGUMENT);
-  CHECK(strstr(tersum_last_error(), "options.boundaries") != NULL);
-}
-
-/* A call with the sentence of an argument at fault, before anything is read. */
-static void check_refused(int result, char const* argument)
-{
-  CHECK(result == TERSUM_INVALID_ARGUMENT);
-  CHECK(strncmp(tersum_last_error(), argument, strlen(argument)) == 0);
+  o.boundaries = (uint64_t const[]){2900, 1990};
+  check_refused(tersum_open(&o, &codec), "options.boundaries");
 }
 
 /* Memory that is null or misaligned, and a wrong order, are refused in every call of every preset. */
@@ -377,12 +377,23 @@ static void check_memory(char const* preset)
   free(saved);
 }
 
+/* Options of which one member is at fault are refused with a sentence that begins so, and leave no codec. */
+#define CHECK_OPTIONS(preset, member, value, result, sentence)                                     \
+  do {                                                                                             \
+    tersum_options o    = options_of(preset, 0);                                                   \
+    tersum_codec* codec = (tersum_codec*)1;                                                        \
+    o.member            = value;                                                                   \
+    CHECK(tersum_open(&o, &codec) == result && codec == NULL);                                     \
+    CHECK(strncmp(tersum_last_error(), sentence, strlen(sentence)) == 0);                          \
+  } while (0)
+
 /* Of options pointers come first, then the world, which says how many boundaries there are, then tensors and boundaries. Sentences
    name what is in `tersum_options`. */
-static void check_order(void)
+static void check_options(void)
 {
   tersum_codec* codec = NULL;
   tersum_options o    = options_of("rotated_sat4", 0);
+  check_refused(tersum_open(NULL, &codec), "options");
   check_refused(tersum_open((tersum_options const*)(void*)((char*)&o + 1), &codec), "options is");
   check_refused(tersum_open(&o, NULL), "codec");
   uint64_t const cuts[] = {0, 500, D}; /* for a world of 2 */
@@ -398,30 +409,37 @@ static void check_order(void)
     o.preset = tersum_preset_name(i);
     check_refused(tersum_open(&o, &codec), "options.world must be between 1 and 65534");
   }
-  o      = options_of("rotated_sat4", 3);
-  check_refused(tersum_open(&o, &codec), "options.rank must be between 0 and options.world - 1");
-  o.rank = -1;
-  check_refused(tersum_open(&o, &codec), "options.rank is not given");
+  tersum_default_options(&o);
+  CHECK(o.world == 1 && o.rank == -1);
   /* A count that is too large is found at the first tensor that does not fit. */
   tersum_tensor const one_more[] = {tensors[0], tensors[1], {1, 1, 5, 1, 0}};
   o                              = options_of("rotated_sat4", 0);
   o.tensors                      = one_more;
   o.tensor_count                 = SIZE_MAX / 8;
   check_refused(tersum_open(&o, &codec), "options.tensors must cover options.coordinates");
-  o             = options_of("rotated_sat4", 0);
-  o.coordinates = D + 1;
-  check_refused(tersum_open(&o, &codec), "options.tensors must cover options.coordinates");
   o              = options_of("two_shot_4", 0);
   o.tensor_count = 0;
   o.coordinates  = (uint64_t)1 << 60;
   check_refused(tersum_open(&o, &codec), "options.coordinates");
+
   uint64_t const wrong[] = {0, 500, 400, D};
-  o                      = options_of("sharded_4", 0);
-  o.boundaries           = wrong;
-  check_refused(tersum_open(&o, &codec), "options.boundaries must be options.world + 1 ascending numbers from 0 to options.coordinates");
-  o      = options_of("allocated_2", 0);
-  o.bits = 1000;
-  check_refused(tersum_open(&o, &codec), "options.bits must be between");
+  CHECK_OPTIONS("sharded_4", boundaries, wrong, TERSUM_INVALID_ARGUMENT,
+                "options.boundaries must be options.world + 1 ascending numbers from 0 to options.coordinates");
+  CHECK_OPTIONS("rotated_sat4", coordinates, D + 1, TERSUM_INVALID_ARGUMENT, "options.tensors must cover options.coordinates");
+  CHECK_OPTIONS("rotated_sat4", rank, RANKS, TERSUM_INVALID_ARGUMENT, "options.rank must be between 0 and options.world - 1");
+  CHECK_OPTIONS("rotated_sat4", rank, -1, TERSUM_INVALID_ARGUMENT, "options.rank is not given");
+  CHECK_OPTIONS("rotated_sat4", world, 0, TERSUM_INVALID_ARGUMENT, "options.world");
+  CHECK_OPTIONS("rotated_sat4", struct_bytes, 8, TERSUM_INVALID_ARGUMENT, "options.struct_bytes");
+  CHECK_OPTIONS("no_such_preset", rank, 0, TERSUM_INVALID_ARGUMENT, "options.preset");
+  CHECK_OPTIONS(NULL, rank, 0, TERSUM_INVALID_ARGUMENT, "options.preset");
+  CHECK_OPTIONS("allocated_2", bits, 1000, TERSUM_INVALID_ARGUMENT, "options.bits must be between");
+  CHECK_OPTIONS("rotated_sat4", bits, 3, TERSUM_UNSUPPORTED, "options.bits");
+  CHECK_OPTIONS("two_shot_4", weighting, .5f, TERSUM_UNSUPPORTED, "options.weighting");
+  CHECK_OPTIONS("two_shot_4", clip, 2, TERSUM_UNSUPPORTED, "options.clip");
+  CHECK_OPTIONS("fp16", element, TERSUM_INT8, TERSUM_INVALID_ARGUMENT, "options.element");
+  CHECK_OPTIONS("fp16", threads, 0, TERSUM_INVALID_ARGUMENT, "options.threads");
+  CHECK_OPTIONS("thc_wide4", world, 1000, TERSUM_WORLD_TOO_LARGE, "");
+  if (!tersum_has_cuda()) { CHECK_OPTIONS("fp16", device, TERSUM_CUDA, TERSUM_UNSUPPORTED, "this library was built without CUDA"); }
 }
 
 static void check_preset(char const* preset)
@@ -431,7 +449,7 @@ static void check_preset(char const* preset)
     return;
   }
   rank_of_test ranks[RANKS];
-  for (int k = 0; k < RANKS; ++k) { open_rank(&ranks[k], preset, k); }
+  for (int k = 0; k < RANKS; ++k) { open_rank(&ranks[k], preset, k, NULL); }
   CHECK(tersum_fingerprint(ranks[0].codec, 1) == tersum_fingerprint(ranks[1].codec, 1));
   CHECK(tersum_fingerprint(ranks[0].codec, 1) != tersum_fingerprint(ranks[0].codec, 2));
   for (int number = 0; number < 2; ++number) {
@@ -479,58 +497,10 @@ static void check_preset(char const* preset)
   free(went_on);
 }
 
-/* A name, and a sentence that holds the text. */
-static void check_refusal(tersum_options const* o, int result, char const* text)
-{
-  tersum_codec* codec = (tersum_codec*)1;
-  CHECK(tersum_open(o, &codec) == result);
-  CHECK(codec == NULL);
-  CHECK(strstr(tersum_last_error(), text) != NULL);
-}
-
 static void check_refusals(void)
 {
-  tersum_options o = options_of("rotated_sat4", 0);
-  check_refusal(NULL, TERSUM_INVALID_ARGUMENT, "options");
-  o.struct_bytes = 8;
-  check_refusal(&o, TERSUM_INVALID_ARGUMENT, "struct_bytes");
-  o = options_of("no_such_preset", 0);
-  check_refusal(&o, TERSUM_INVALID_ARGUMENT, "preset");
-  o = options_of(NULL, 0);
-  check_refusal(&o, TERSUM_INVALID_ARGUMENT, "preset");
-  o = options_of("rotated_sat4", RANKS);
-  check_refusal(&o, TERSUM_INVALID_ARGUMENT, "rank");
-  o.rank = -1;
-  check_refusal(&o, TERSUM_INVALID_ARGUMENT, "rank");
-  tersum_default_options(&o);
-  CHECK(o.world == 1 && o.rank == -1);
-  o       = options_of("rotated_sat4", 0);
-  o.world = 0;
-  check_refusal(&o, TERSUM_INVALID_ARGUMENT, "world");
-  o      = options_of("rotated_sat4", 0);
-  o.bits = 3;
-  check_refusal(&o, TERSUM_UNSUPPORTED, "bits");
-  o           = options_of("two_shot_4", 0);
-  o.weighting = .5f;
-  check_refusal(&o, TERSUM_UNSUPPORTED, "weighting");
-  o.weighting = -1;
-  o.clip      = 2;
-  check_refusal(&o, TERSUM_UNSUPPORTED, "clip");
-  o         = options_of("fp16", 0);
-  o.element = TERSUM_INT8;
-  check_refusal(&o, TERSUM_INVALID_ARGUMENT, "element");
-  o         = options_of("fp16", 0);
-  o.threads = 0;
-  check_refusal(&o, TERSUM_INVALID_ARGUMENT, "threads");
-  o = options_of("thc_wide4", 0);
-  o.world = 1000;
-  check_refusal(&o, TERSUM_WORLD_TOO_LARGE, "");
-  o        = options_of("fp16", 0);
-  o.device = TERSUM_CUDA;
-  if (!tersum_has_cuda()) { check_refusal(&o, TERSUM_UNSUPPORTED, "CUDA"); }
-
   /* Parameters that a preset has change it. */
-  o                    = options_of("allocated_2", 0);
+  tersum_options o     = options_of("allocated_2", 0);
   tersum_codec* preset = NULL;
   tersum_codec* wider  = NULL;
   CHECK(tersum_open(&o, &preset) == TERSUM_OK);
@@ -548,33 +518,24 @@ static void check_refusals(void)
   tersum_close(NULL);
 
   rank_of_test one;
-  open_rank(&one, "rotated_sat4", 0);
-  CHECK(tersum_measure(one.codec, NULL, one.state, one.workspace, NULL) == TERSUM_INVALID_ARGUMENT);
-  CHECK(strstr(tersum_last_error(), "gradient") != NULL);
-  CHECK(tersum_measure(one.codec, (char*)one.gradient + 1, one.state, one.workspace, NULL) == TERSUM_INVALID_ARGUMENT);
-  CHECK(tersum_measure(one.codec, one.gradient, NULL, one.workspace, NULL) == TERSUM_INVALID_ARGUMENT);
-  CHECK(strstr(tersum_last_error(), "state") != NULL);
-  CHECK(tersum_measure(one.codec, one.gradient, one.state, NULL, NULL) == TERSUM_INVALID_ARGUMENT);
-  CHECK(tersum_measure(one.codec, one.gradient, one.state, one.workspace, one.state) == TERSUM_INVALID_ARGUMENT);
-  CHECK(strstr(tersum_last_error(), "stream") != NULL);
+  open_rank(&one, "rotated_sat4", 0, NULL);
+  check_refused(tersum_measure(one.codec, NULL, one.state, one.workspace, NULL), "gradient");
+  check_refused(tersum_measure(one.codec, one.gradient, one.state, one.workspace, one.state), "stream");
   CHECK(tersum_recompress(one.codec, one.gradient, one.state, one.workspace, NULL) == TERSUM_UNSUPPORTED);
-  CHECK(tersum_run(one.codec, 99, one.gradient, one.state, one.workspace, NULL) == TERSUM_INVALID_ARGUMENT);
+  check_refused(tersum_run(one.codec, 99, one.gradient, one.state, one.workspace, NULL), "index");
   tersum_step step;
-  CHECK(tersum_get_step(one.codec, 99, &step) == TERSUM_INVALID_ARGUMENT);
-  CHECK(tersum_add(one.codec, 0, one.workspace, one.gradient, one.gradient, one.gradient, 0, 1, NULL) ==
-        TERSUM_INVALID_ARGUMENT);
+  check_refused(tersum_get_step(one.codec, 99, &step), "index");
+  check_refused(tersum_add(one.codec, 0, one.workspace, one.gradient, one.gradient, one.gradient, 0, 1, NULL), "");
   char garbage[64] = {0};
-  CHECK(tersum_load(one.codec, garbage, 64, one.state, NULL) == TERSUM_INVALID_ARGUMENT);
-  CHECK(tersum_load(one.codec, garbage, 3, one.state, NULL) == TERSUM_INVALID_ARGUMENT);
-  CHECK(tersum_check_saved(one.codec, NULL, 64) == TERSUM_INVALID_ARGUMENT);
-  CHECK(strstr(tersum_last_error(), "saved") != NULL);
+  check_refused(tersum_load(one.codec, garbage, 64, one.state, NULL), "saved");
+  check_refused(tersum_load(one.codec, garbage, 3, one.state, NULL), "saved");
+  check_refused(tersum_check_saved(one.codec, NULL, 64), "saved");
   CHECK(tersum_check_saved(NULL, garbage, 64) == TERSUM_INVALID_ARGUMENT);
   CHECK(strstr(tersum_last_error(), "tersum_save") != NULL);
-  CHECK(tersum_check_state(one.codec, NULL, NULL, NULL) == TERSUM_INVALID_ARGUMENT);
-  CHECK(tersum_check_state(NULL, one.state, NULL, NULL) == TERSUM_INVALID_ARGUMENT);
-  CHECK(tersum_seal_state(one.codec, one.state, NULL, NULL) == TERSUM_INVALID_ARGUMENT);
-  CHECK(tersum_check_state(one.codec, one.state, NULL, one.state) == TERSUM_INVALID_ARGUMENT);
-  CHECK(strstr(tersum_last_error(), "stream") != NULL);
+  check_refused(tersum_check_state(one.codec, NULL, NULL, NULL), "state");
+  check_refused(tersum_check_state(NULL, one.state, NULL, NULL), "codec");
+  check_refused(tersum_seal_state(one.codec, one.state, NULL, NULL), "seal");
+  check_refused(tersum_check_state(one.codec, one.state, NULL, one.state), "stream");
   close_rank(&one);
 
   CHECK(tersum_preset_name(tersum_preset_count()) == NULL);
@@ -620,7 +581,6 @@ static void* use_codec(void* argument)
 {
   thread_of_test const* t   = argument;
   tersum_codec const* codec = t->codec;
-  size_t const steps        = tersum_step_count(codec);
   size_t const saved_bytes  = tersum_saved_bytes(codec);
   void* state               = aligned(tersum_state_bytes(codec));
   char* workspace           = aligned(tersum_workspace_bytes(codec));
@@ -639,21 +599,8 @@ static void* use_codec(void* argument)
     CHECK(tersum_fingerprint(own, 5) == tersum_fingerprint(codec, 5));
     tersum_close(own);
     char const* const word = fails ? fail_as(codec, t->number) : "";
-    CHECK(tersum_initialize(codec, state, 7, NULL) == TERSUM_OK);
     for (size_t i = 0; i < D; ++i) { t->mean[i] = coordinate(0, 0, i); }
-    for (size_t i = 0; i < steps; ++i) {
-      tersum_step step;
-      CHECK(tersum_get_step(codec, i, &step) == TERSUM_OK);
-      size_t offset = step.offset, bytes = step.count * step.element_bytes;
-      if (step.kind == TERSUM_CALL) {
-        CHECK(tersum_run(codec, i, t->mean, state, workspace, NULL) == TERSUM_OK);
-      } else if (step.kind == TERSUM_SHARDS) {
-        CHECK(tersum_get_part(codec, i, 0, &offset, &bytes) == TERSUM_OK);
-      }
-      if (step.kind == TERSUM_SHARDS || step.kind == TERSUM_SCATTER) {
-        memcpy(workspace + step.received_offset, workspace + offset, bytes);
-      }
-    }
+    exchange_alone(codec, t->mean, state, workspace);
     tersum_seal seal;
     CHECK(tersum_seal_state(codec, state, &seal, NULL) == TERSUM_OK);
     CHECK(tersum_check_state(codec, state, &seal, NULL) == TERSUM_OK);
@@ -717,7 +664,7 @@ int main(int count, char** arguments)
   }
   check_refusals();
   check_parts();
-  check_order();
+  check_options();
   for (size_t i = 0; i < tersum_preset_count(); ++i) {
     check_memory(tersum_preset_name(i));
     CHECK(strlen(tersum_preset_summary(i)) > 0);
