@@ -64,7 +64,7 @@ template <class Orthogonalizer, int Rank>
 class exchange {
  public:
   using codec_type = low_rank_codec<low_rank<Rank, Orthogonalizer>>;
-  using stages     = detail::cpu_stages<codec_type, float>;
+  using stages     = detail::cpu_low_rank<codec_type, float>;
 
   explicit exchange(cpu_executor const& exec)
     : exec_(exec), plan_(codec_type{}.plan({shape_.coordinates, shape_.tensors}, {})),

@@ -8,11 +8,14 @@
 #pragma once
 
 #include <tersum/block/block_group.hpp>
+#include <tersum/block/block_load.hpp>
 #include <tersum/chunk/detail/chunk_choice.hpp>
 #include <tersum/codec_kinds.hpp>
+#include <tersum/exchange/detail/block_coordinates.hpp>
 #include <tersum/exchange/detail/block_metric.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/block_part_codes.hpp>
+#include <tersum/exchange/detail/block_residuals.hpp>
 #include <tersum/exchange/detail/block_rotation.hpp>
 #include <tersum/exchange/detail/block_rows.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
@@ -34,6 +37,40 @@ inline constexpr chunk_grid two_shot_grid{.chunks_a_block = grid_of<Codec>.chunk
                                           .threads        = grid_of<Codec>.threads,
                                           .shared =
                                             grid_of<Codec>.shared + codebook_room<Codec>() * 4};
+
+//! @brief Writes those coordinates of a chunk that lie in this rank's shard to the shard. All threads of the warp call it.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void store_in_shard(Context const& ctx,
+                                exchange_args<Codec, Element> const& args,
+                                own_chunk<Codec> const& mine,
+                                float const (&v)[32])
+{
+  auto const begin     = static_cast<std::int64_t>(mine.offset - args.parts.begin);
+  Element* const chunk = args.gradient + begin;
+  int const before     = begin < 0 ? static_cast<int>(-begin) : 0;
+  // What there is of the chunk up to the end of the shard.
+  own_chunk<Codec> in_shard = mine;
+  std::uint64_t const left  = args.parts.end - mine.offset;
+  if (left < static_cast<std::uint64_t>(mine.length)) { in_shard.length = static_cast<int>(left); }
+  bool const at_once =
+    !mine.active || (before == 0 && moves_in_eights<Codec::chunk_size>(chunk, in_shard.length));
+  if (ctx.warp_max(at_once ? 0u : 1u) == 0) {
+    TERSUM_UNROLL
+    for (int r = 0; r < 4; ++r) {
+      store_quarter<false>(ctx, mine, mine.active, v + 8 * r, chunk, r);
+    }
+    return;
+  }
+  edge_rows<Codec> const rows{in_shard};
+  TERSUM_UNROLL
+  for (int r = 0; r < 4; ++r) {
+    rows.store(ctx, r, v + 8 * r, [&](unsigned at, float value) {
+      if (static_cast<int>(at) >= before - r * rows.quarter) {
+        ctx.store(chunk + at + r * rows.quarter, Context::template finite_element<Element>(value));
+      }
+    });
+  }
+}
 
 //! @brief A chunk in the hand of the threads that share it: what the sentences of `part_stages.hpp` ask of it, to a thread.
 //! @tparam Edge    Whether coordinates may be missing, or the chunk not aligned to 16 bytes.
@@ -140,6 +177,12 @@ struct chunk_in_lanes {
   [[nodiscard]] TERSUM_BODY std::uint32_t* part_of(std::uint32_t* parts, std::uint64_t part) const
   {
     return parts + map.begin(part);
+  }
+
+  //! This rank's part as that one sent it.
+  [[nodiscard]] TERSUM_BODY std::uint32_t const* sent_by(std::uint32_t rank) const
+  {
+    return args.parts.received + map.received(rank, args.rank);
   }
 
   //! Whether the chunk is one that travels.
@@ -273,17 +316,8 @@ struct chunk_in_lanes {
     store_row<Edge>(ctx, args.gradient, mine, storage, v);
   }
 
-  //! Adds up what all ranks sent of an owned chunk, and what the owner kept of it, in wire order.
-  TERSUM_BODY void add_ranks(float (&v)[32]) const
-  {
-    add_ranks(v, [](chunk_in_lanes const& own, std::uint32_t rank) {
-      return own.part_of(own.args.parts.received, rank);
-    });
-  }
-
-  //! The same, where sent_by(own, rank) is this rank's part as that one sent it.
-  template <class SentBy>
-  TERSUM_BODY void add_ranks(float (&v)[32], SentBy const& sent_by) const
+  //! Begins with what the owner kept of the chunk.
+  TERSUM_BODY void begin_with_kept(float (&v)[32]) const
   {
     TERSUM_UNROLL
     for (int k = 0; k < 32; ++k) { v[k] = 0.0f; }
@@ -300,7 +334,35 @@ struct chunk_in_lanes {
       divide_by_scales<true, InRows>(ctx, args, mine, v);
       to_wire(v);
     }
-    for (std::uint32_t rank = 0; rank < map.world; ++rank) { add(sent_by(*this, rank), 1.0f, v); }
+  }
+
+  //! Writes what the owner keeps of a chunk of its part, of which so much was lost.
+  TERSUM_BODY void keep_owned(float (&v)[32]) const
+  {
+    if constexpr (rotates) { hadamard::synchronize(ctx); }
+    rotate_back(v);
+    // Parts begin anywhere among the chunks, so that none of them counts as regular.
+    multiply_by_scales<true, InRows>(ctx, args, mine, v);
+    if constexpr (in_metric<Codec>) {
+      TERSUM_UNROLL
+      for (int i = 0; i < 32; ++i) {
+        if (mine.coordinate(i) >= mine.length) { v[i] = 0.0f; }
+      }
+    }
+    if (!mine.active) { return; }
+    round_to_kept<residual_element<Codec>>(mine, draw_of_kept(args, mine.chunk, second_rank), v);
+    TERSUM_UNROLL
+    for (int r = 0; r < 4; ++r) { store_eight(ctx, kept(r), v + 8 * r); }
+  }
+
+  //! Decoded values to this rank's shard: those coordinates of the chunk that lie in it. If they are not finite it sets the flag of the
+  //! exchange. All threads of the warp call it.
+  TERSUM_BODY void give_to_shard(bool finite, float (&v)[32]) const
+  {
+    rotate_back(v);
+    multiply_by_scales<true, InRows>(ctx, args, mine, v);
+    if (mine.active && !finite && mine.thread == 0) { raise_flag(args); }
+    store_in_shard(ctx, args, mine, v);
   }
 
   //! Adds to decoded differences what all ranks hold.

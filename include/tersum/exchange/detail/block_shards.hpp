@@ -6,12 +6,10 @@
 
 #pragma once
 
-#include <tersum/block/block_load.hpp>
-#include <tersum/exchange/detail/block_coordinates.hpp>
-#include <tersum/exchange/detail/block_metric.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/block_parts.hpp>
 #include <tersum/exchange/detail/exchange_parts.hpp>
+#include <tersum/exchange/detail/part_stages.hpp>
 #include <tersum/exchange/detail/shard_map.hpp>
 #include <tersum/tuning.hpp>
 
@@ -58,42 +56,7 @@ TERSUM_BODY void share_cut_chunk(Context const& ctx, exchange_args<Codec, Elemen
   }
 }
 
-//! @brief Writes those coordinates of a chunk that lie in this rank's shard to the shard. All threads of the warp call it.
-template <class Codec, class Element, class Context>
-TERSUM_BODY void store_in_shard(Context const& ctx,
-                                exchange_args<Codec, Element> const& args,
-                                own_chunk<Codec> const& mine,
-                                float const (&v)[32])
-{
-  auto const begin     = static_cast<std::int64_t>(mine.offset - args.parts.begin);
-  Element* const chunk = args.gradient + begin;
-  int const before     = begin < 0 ? static_cast<int>(-begin) : 0;
-  // What there is of the chunk up to the end of the shard.
-  own_chunk<Codec> in_shard = mine;
-  std::uint64_t const left  = args.parts.end - mine.offset;
-  if (left < static_cast<std::uint64_t>(mine.length)) { in_shard.length = static_cast<int>(left); }
-  bool const at_once =
-    !mine.active || (before == 0 && moves_in_eights<Codec::chunk_size>(chunk, in_shard.length));
-  if (ctx.warp_max(at_once ? 0u : 1u) == 0) {
-    TERSUM_UNROLL
-    for (int r = 0; r < 4; ++r) {
-      store_quarter<false>(ctx, mine, mine.active, v + 8 * r, chunk, r);
-    }
-    return;
-  }
-  edge_rows<Codec> const rows{in_shard};
-  TERSUM_UNROLL
-  for (int r = 0; r < 4; ++r) {
-    rows.store(ctx, r, v + 8 * r, [&](unsigned at, float value) {
-      if (static_cast<int>(at) >= before - r * rows.quarter) {
-        ctx.store(chunk + at + r * rows.quarter, Context::template finite_element<Element>(value));
-      }
-    });
-  }
-}
-
-//! @brief Decodes what all ranks sent of this rank's part, adds it up, and writes the mean to the shard: reads a part from
-//! each rank. Sets the flag of the exchange if a chunk of the part is not finite.
+//! @brief `add_chunk_of_shard` of the chunks of this rank's shard: reads a part from each rank.
 template <bool InRows = false, class Codec, class Element, class Context>
 TERSUM_BODY void add_shard(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
@@ -105,20 +68,7 @@ TERSUM_BODY void add_shard(Context const& ctx, exchange_args<Codec, Element> con
     own.mine.offset          = entry.offset;
     own.mine.length          = static_cast<int>(entry.length);
   }
-  float const share = Context::divide(1.0f, static_cast<float>(args.world));
-  float v[32];
-  TERSUM_UNROLL
-  for (int k = 0; k < 32; ++k) { v[k] = 0.0f; }
-  bool finite = true;
-  for (std::uint32_t rank = 0; rank < own.map.world; ++rank) {
-    std::uint32_t const* const part = args.parts.received + own.map.received(rank, args.rank);
-    own.add(part, share, v);
-    if (own.mine.active) { finite = finite && is_finite(own.scale_in(part)); }
-  }
-  own.rotate_back(v);
-  multiply_by_scales<true, InRows>(ctx, args, own.mine, v);
-  if (own.mine.active && !finite && own.mine.thread == 0) { raise_flag(args); }
-  store_in_shard(ctx, args, own.mine, v);
+  add_chunk_of_shard(own);
 }
 
 }  // namespace tersum::inline v0::detail

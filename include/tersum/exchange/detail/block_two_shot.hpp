@@ -74,19 +74,16 @@ TERSUM_BODY void encode_parts(Context const& ctx,
 
 //! @brief Decodes what all ranks sent of this rank's part, adds it up, and encodes the mean: reads a part from each rank,
 //! and writes one. If only a range of the part is to be done, it takes the chunks that begin there.
-//! @param sent_by  sent_by(own, rank): this rank's part as that one sent it, for what its `chunk_in_lanes` knows.
 //! @tparam InRows  Of the scales of a metric, as `load_scales` has it.
-template <bool InRows = false, class Codec, class Element, class Context, class SentBy>
-TERSUM_BODY void recompress_parts(Context const& ctx,
-                                  exchange_args<Codec, Element> const& args,
-                                  SentBy const& sent_by)
+template <bool InRows = false, class Codec, class Element, class Context>
+TERSUM_BODY void recompress_part(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
   chunk_in_lanes<true, InRows, Codec, Element, Context> own{ctx, args};
   own.find_owned();
   own.mine.active = own.mine.active && is_at_hand(args, own.place.word);
   if (all_idle(ctx, own.mine)) { return; }
   float v[32];
-  own.add_ranks(v, sent_by);
+  add_ranks(own, v);
   dither_key key   = key_of(args);
   key.rank         = second_rank;
   auto const& mean = own.of_mean();
@@ -95,15 +92,6 @@ TERSUM_BODY void recompress_parts(Context const& ctx,
     key,
     Context::divide(1.0f, static_cast<float>(args.world)),
     mean.part_of(args.parts.gathered, args.rank));
-}
-
-//! @brief The same of the parts that this rank has received.
-template <bool InRows = false, class Codec, class Element, class Context>
-TERSUM_BODY void recompress_part(Context const& ctx, exchange_args<Codec, Element> const& args)
-{
-  recompress_parts<InRows>(ctx, args, [](auto const& own, std::uint32_t rank) {
-    return own.part_of(own.args.parts.received, rank);
-  });
 }
 
 //! @brief Sets the flag of the exchange if a chunk of the mean is not finite.
@@ -175,28 +163,14 @@ TERSUM_BODY void keep_owner_residual(Context const& ctx, exchange_args<Codec, El
   own.find_owned();
   if (all_idle(ctx, own.mine) || step_is_poisoned(args)) { return; }
   float v[32];
-  own.add_ranks(v);
+  add_ranks(own, v);
   if constexpr (ways_differ<Codec>) {
     auto const mean = own.of_mean();
     mean.add(mean.part_of(args.parts.gathered, args.rank), -static_cast<float>(args.world), v);
   } else {
     own.add(own.part_of(args.parts.gathered, args.rank), -static_cast<float>(args.world), v);
   }
-  if constexpr (own.rotates) { decltype(own)::hadamard::synchronize(ctx); }
-  own.rotate_back(v);
-  // Parts begin anywhere among the chunks, so that none of them counts as regular.
-  multiply_by_scales<true, InRows>(ctx, args, own.mine, v);
-  if constexpr (in_metric<Codec>) {
-    TERSUM_UNROLL
-    for (int i = 0; i < 32; ++i) {
-      if (own.mine.coordinate(i) >= own.mine.length) { v[i] = 0.0f; }
-    }
-  }
-  if (!own.mine.active) { return; }
-  round_to_kept<residual_element<Codec>>(
-    own.mine, draw_of_kept(args, own.mine.chunk, second_rank), v);
-  TERSUM_UNROLL
-  for (int r = 0; r < 4; ++r) { store_eight(ctx, own.kept(r), v + 8 * r); }
+  own.keep_owned(v);
 }
 
 //! @brief `decode_chunk` of the chunks of the gradient, in one pass.

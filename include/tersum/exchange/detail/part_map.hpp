@@ -45,6 +45,12 @@ struct part_map {
     return part * part_words;
   }
 
+  //! @brief The first word of what a rank sent of a part, among what all ranks sent of it.
+  [[nodiscard]] TERSUM_INLINE std::uint64_t received(std::uint64_t rank, std::uint32_t) const
+  {
+    return begin(rank);
+  }
+
   //! @brief The place of number `slot` among the chunks of a level.
   [[nodiscard]] TERSUM_INLINE part_place of_slot(std::uint32_t level, std::uint32_t slot) const
   {

@@ -27,26 +27,21 @@ namespace tersum::inline v0::detail {
 //! @brief The stages on `threads` threads with one instruction set. The work is cut by matrix, and into blocks of 64 rows or
 //! columns with sums of their own, so that the number of threads does not change a bit.
 template <class Codec, class Element>
-requires is_low_rank<Codec>
-class cpu_stages<Codec, Element> {
+class cpu_low_rank {
  public:
-  using args_type = exchange_args<Codec, Element>;
-
-  cpu_stages(int threads, instruction_set set, args_type const& args)
+  cpu_low_rank(int threads, instruction_set set, exchange_args<Codec, Element> const& args)
     : threads_(threads), set_(set), args_(args)
   {
   }
 
-  //! Fills header, records and warm start, clears the residual.
-  void initialize(plan<Codec> const& plan, std::uint64_t seed) const
+  explicit cpu_low_rank(cpu_work<Codec, Element> const& work)
+    : cpu_low_rank(work.threads, work.instructions, work.args)
   {
-    *args_.header = first_header(args_, seed, plan.coordinates(), 0, plan.state_fingerprint());
-    args_.bypassed.first_gain();
-    plan.for_each_record([to = args_.records](tensor_record const& r) mutable { *to++ = r; });
-    plan.for_each_matrix([to = args_.table](matrix_record const& m) mutable { *to++ = m; });
-    plan.state_sections().for_each_cleared([&](std::size_t begin, std::size_t bytes) {
-      std::fill_n(reinterpret_cast<std::byte*>(args_.header) + begin, bytes, std::byte{});
-    });
+  }
+
+  //! The first warm start.
+  void initialize() const
+  {
     for_each_matrix([&](matrix_record const& m) { refresh(m, 1, 0); });
   }
 
@@ -114,13 +109,6 @@ class cpu_stages<Codec, Element> {
       refresh(m, now, m.turns);
     });
   }
-
-  //! Bypassing tensors to the wire and back.
-  void encode_bypass() const { detail::encode_bypass(args_); }
-  void decode_bypass() const { detail::decode_bypass(args_); }
-
-  //! Advances the step.
-  void finish() const { end_step(args_); }
 
  private:
   using wire                 = typename Codec::wire_element;
@@ -293,14 +281,53 @@ class cpu_stages<Codec, Element> {
 
   int threads_;
   instruction_set set_;
-  args_type const& args_;
+  exchange_args<Codec, Element> const& args_;
 };
+
+//! Fills header, records and warm start, clears the residual.
+template <class Codec, class Element>
+requires is_low_rank<Codec>
+[[nodiscard]] status run_stage(stage::initialize const& stage, cpu_work<Codec, Element> const& work)
+{
+  auto const& [threads, set, plan, args, numbers] = work;
+  *args.header = first_header(args, stage.seed, plan.coordinates(), 0, plan.state_fingerprint());
+  args.bypassed.first_gain();
+  plan.for_each_record([to = args.records](tensor_record const& r) mutable { *to++ = r; });
+  plan.for_each_matrix([to = args.table](matrix_record const& m) mutable { *to++ = m; });
+  clear_state(work);
+  cpu_low_rank{work}.initialize();
+  return {};
+}
+
+template <class Codec, class Element>
+requires is_low_rank<Codec>
+[[nodiscard]] status run_stage(stage::measure, cpu_work<Codec, Element> const& work)
+{
+  cpu_low_rank{work}.measure();
+  return {};
+}
 
 template <class Codec, class Element>
 requires is_low_rank<Codec>
 [[nodiscard]] status run_stage(stage::orthonormalize, cpu_work<Codec, Element> const& work)
 {
-  work.stages().orthonormalize();
+  cpu_low_rank{work}.orthonormalize();
+  return {};
+}
+
+template <class Codec, class Element>
+requires is_low_rank<Codec>
+[[nodiscard]] status run_stage(stage::encode, cpu_work<Codec, Element> const& work)
+{
+  cpu_low_rank{work}.encode();
+  return {};
+}
+
+template <class Codec, class Element>
+requires is_low_rank<Codec>
+[[nodiscard]] status run_stage(stage::decode, cpu_work<Codec, Element> const& work)
+{
+  cpu_low_rank{work}.decode();
   return {};
 }
 

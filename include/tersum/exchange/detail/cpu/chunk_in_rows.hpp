@@ -2,120 +2,323 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! A chunk of parts in the hand of a thread of the CPU.
+//! A chunk in the hand of a thread of the CPU.
 
 #pragma once
 
+#include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/block/group.hpp>
-#include <tersum/codec_kinds.hpp>
-#include <tersum/detail/bits.hpp>
-#include <tersum/exchange/detail/cpu/cpu_part_chunks.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/exchange/detail/part_map.hpp>
-#include <tersum/execute/detail/host_memory.hpp>
+#include <tersum/exchange/detail/exchange_energies.hpp>
+#include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/execute/instruction_set.hpp>
+#include <tersum/feedback/detail/kept_value.hpp>
+#include <tersum/metric/detail/scales.hpp>
+#include <tersum/rotate/rotation_key.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace tersum::inline v0::detail {
 
-//! @brief A chunk in the hand of a thread: what the sentences of `part_stages.hpp` ask of it, to rows of vectors.
-//! @tparam Map  Where the parts lie, and of which codes they are.
-template <class Codec, class Element, class Map>
-class chunk_in_rows : cpu_part_chunks<Codec, Element> {
-  using base = cpu_part_chunks<Codec, Element>;
-  using base::set_;
-  using base::size;
-
+//! @brief A chunk in the hand of a thread: its coordinates as an array, with what feedback kept of them, in the units of the metric, in the
+//! basis in which they are quantized, and back.
+template <class Codec, class Element>
+class chunk_in_rows {
  public:
-  using math = host_group;
+  using math                = host_group;
+  using args_type           = exchange_args<Codec, Element>;
+  using kept_element        = residual_element<Codec>;
+  static constexpr int size = Codec::chunk_size;
+  using array               = float[extent(size)];
 
-  //! The values of the chunk, which lie as the rotation leaves them. Before any are added there are none.
-  struct values {
-    alignas(64) float rows[extent(size)];
-    bool fresh;
+  instruction_set set;
+  args_type const& args;
+  chunk_entry const& entry;
 
-    values() : fresh(true) {}
-  };
-
-  exchange_args<Codec, Element> const& args;
-  Map const& map;
-  part_place place;
-
-  chunk_in_rows(int threads,
-                instruction_set set,
-                exchange_args<Codec, Element> const& arguments,
-                Map const& parts,
-                part_place const& at,
-                std::uint64_t number)
-    : base(threads, set, arguments), args(arguments), map(parts), place(at), number_(number)
+  chunk_in_rows(instruction_set instructions, args_type const& arguments, std::uint64_t chunk)
+    : set(instructions), args(arguments), entry(arguments.table[chunk]), number_(chunk)
   {
   }
 
   //! The chunk's number in the gradient.
   [[nodiscard]] std::uint64_t number() const { return number_; }
-  [[nodiscard]] bool travels() const { return place.level > 0; }
-  [[nodiscard]] bool stays() const { return selects<Codec> && place.level == 0; }
-  //! Memory as items see it.
-  [[nodiscard]] host_memory memory() const { return {}; }
+  [[nodiscard]] bool is_whole() const { return entry.length == static_cast<std::uint32_t>(size); }
+  [[nodiscard]] int length() const { return static_cast<int>(entry.length); }
+  [[nodiscard]] Element* gradient() const { return args.gradient + entry.offset; }
+  //! Where the rank keeps what the chunk lost.
+  [[nodiscard]] kept_element* kept() const { return args.residual + entry.offset; }
 
-  //! A part of an array of parts.
-  [[nodiscard]] std::uint32_t* part_of(std::uint32_t* parts, std::uint64_t part) const
+  //! The chunk as an array of `size`: in place when it is whole and needs nothing added, else a copy.
+  template <class Body>
+  void read(Body const& body) const
   {
-    return parts + map.begin(part);
-  }
-
-  //! The scale of this chunk in a part.
-  [[nodiscard]] float scale_in(std::uint32_t const* part) const
-  {
-    return bits_float(part[map.scale_word(place.index)]);
-  }
-
-  //! Adds `factor` times the decoded chunk of a part.
-  void add(std::uint32_t const* part, float factor, values& v) const
-  {
-    if (place.level == 0) { return; }
-    this->add_estimate(map, place, part, factor, v.rows, v.fresh);
-    v.fresh = false;
-  }
-
-  //! Decoded values to the gradient: back to its basis and its units, and stored. Where the chunk has not travelled zeros take
-  //! their place, or NaN if a gradient was not finite.
-  //! @param scale  By what the values were multiplied, in all.
-  void give(float scale, values& v) const
-  {
-    if constexpr (codes_differences<Codec>) {
-      // A difference that is not finite leaves what all ranks hold as it was.
-      if (scale > 0.0f && is_finite(scale)) { add_to_held(v); }
+    if constexpr (Codec::rotates_all) {
+      body(static_cast<float const*>(args.rotated + number() * size));
+    } else if constexpr (feeds_back<Codec>) {
+      read(gradient(), kept(), body);
     } else {
-      this->leave_metric(number_, [&](auto to) {
-        scale > 0.0f ? this->from_rows(number_, v.rows, to) : this->store_unsent(0.0f * scale, to);
-      });
+      read(gradient(), nullptr, body);
     }
   }
 
- private:
-  //! Adds decoded differences to what all ranks hold.
-  void add_to_held(values& v) const
+  //! The same of values that lie at `from`, of which `before` was kept.
+  template <class Body>
+  void read(Element const* from,
+            [[maybe_unused]] kept_element const* before,
+            Body const& body) const
   {
-    alignas(64) float added[extent(size)];
-    this->from_rows(number_, v.rows, +added);
-    this->leave_metric_in_place(number_, added);
-    Element* const to = args.gradient + args.table[number_].offset;
-    for (std::uint32_t i = 0; i < args.table[number_].length; ++i) {
-      to[i] = finite_from_float<Element>(host_group::add(to_float(to[i]), added[i]));
+    if constexpr (!feeds_back<Codec> && !codes_differences<Codec>) {
+      if (is_whole()) {
+        body(from);
+        return;
+      }
+    }
+    alignas(64) array copy;
+    if constexpr (codes_differences<Codec>) {
+      float const* const held = args.parts.held + (from - args.gradient);
+      for (int i = 0; i < length(); ++i) { copy[i] = math::subtract(to_float(from[i]), held[i]); }
+    } else if constexpr (feeds_back<Codec>) {
+      alignas(64) float room[extent(kept_room)];
+      auto const* const weighed = with_weight(before, length(), room);
+      if constexpr (has_adds_lost<typename Codec::feedback_type>) {
+        add_residual(set, from, weighed, copy, entry.length);
+      } else {
+        for (int i = 0; i < length(); ++i) {
+          copy[i] = args.codec.feedback.before(math{}, to_float(from[i]), to_float(weighed[i]));
+        }
+      }
+    } else {
+      for (int i = 0; i < length(); ++i) { copy[i] = to_float(from[i]); }
+    }
+    std::fill(copy + length(), copy + size, 0.0f);
+    body(static_cast<float const*>(copy));
+  }
+
+  //! Room for what was kept where it cannot be used in place.
+  static constexpr int kept_room = weighs_kept<Codec> ? size : 1;
+
+  //! What was kept with the weight of this step: itself, or in `room`.
+  template <std::size_t Size>
+  [[nodiscard]] auto with_weight(kept_element const* before,
+                                 [[maybe_unused]] int count,
+                                 [[maybe_unused]] float (&room)[Size]) const
+  {
+    if constexpr (weighs_kept<Codec>) {
+      auto const values = static_cast<std::size_t>(count);
+      static_cast<void>(convert_values(set, before, room, weight_of_kept(args), values));
+      return static_cast<float const*>(room);
+    } else {
+      return before;
+    }
+  }
+
+  //! Writes what feedback keeps of the chunk.
+  //! @param values  What was to be sent.
+  //! @param lost    What is missing in what was sent.
+  void keep(float const* values, float const* lost, kept_element* to) const
+  {
+    std::uint32_t draw = draw_of_kept(args, number(), args.rank);
+    if constexpr (has_adds_lost<typename Codec::feedback_type>) {
+      keep_values(set, lost, draw, to, entry.length);
+    } else {
+      for (int i = 0; i < length(); ++i, draw += draw_stride) {
+        to[i] = kept_value<kept_element>(after(values[i], lost[i], to[i]), draw);
+      }
+    }
+  }
+
+  //! What feedback says of one value.
+  [[nodiscard]] float after(float value, float lost, kept_element before) const
+  {
+    float const kept = weighed<Codec>(math{}, weight_of_kept(args), to_float(before));
+    return args.codec.feedback.after(math{}, value, lost, kept);
+  }
+
+  //! Values that `read` gave in the units of the metric.
+  template <class From, class Body>
+  void in_units(From const* from, Body const& body) const
+  {
+    if constexpr (in_metric<Codec>) {
+      using scale = metric_scale<Codec>;
+      if (is_whole()) {
+        body(divided<From, scale>{from, scales(), least()});
+      } else {
+        scale padded[extent(size)];
+        std::fill(std::copy_n(scales(), entry.length, padded), padded + size, scale{});
+        body(divided<From, scale>{from, padded, least()});
+      }
+    } else {
+      body(from);
+    }
+  }
+
+  //! The chunk in the units of the metric.
+  template <class Body>
+  void read_in_units(Body const& body) const
+  {
+    read([&](auto const* from) { in_units(from, body); });
+  }
+
+  //! These in the basis in which they are quantized; unchanged where vectors rotate as they encode.
+  template <class From, class Body>
+  void rotated(From from, Body const& body) const
+  {
+    if constexpr (Codec::rotates_in_memory) {
+      alignas(64) array x;
+      array scratch;
+      for (int i = 0; i < size; ++i) { x[i] = to_float(from[i]); }
+      args.codec.rotator.forward(math{}, x, scratch, key());
+      body(static_cast<float const*>(x));
+    } else {
+      body(from);
+    }
+  }
+
+  //! Undoes it where `rotated` did anything.
+  void rotate_back([[maybe_unused]] array& x) const
+  {
+    if constexpr (Codec::rotates_in_memory) {
+      array scratch;
+      args.codec.rotator.backward(math{}, x, scratch, key());
+    }
+  }
+
+  [[nodiscard]] rotation_key key() const { return {args.header->sign_key, number()}; }
+
+  //! Values in the units of the metric in those of the gradient.
+  void to_own_units([[maybe_unused]] float* values) const
+  {
+    if constexpr (in_metric<Codec>) {
+      multiply_by_scales(set, values, scales(), least(), values, entry.length);
+    }
+  }
+
+  //! Decodes to the gradient, in its units again, where `decode_to(to)` writes all values in those of the metric, to floats, by
+  //! `multiplied`, or, without a metric, to elements. Scales that the library keeps follow the values.
+  template <class Decode>
+  void leave_metric(Decode const& decode_to) const
+  {
+    Element* const to = gradient();
+    if constexpr (!in_metric<Codec>) {
+      if (is_whole()) {
+        decode_to(to);
+      } else {
+        Element copy[extent(size)];
+        decode_to(+copy);
+        std::copy_n(copy, entry.length, to);
+      }
+    } else if constexpr (!keeps_metric<Codec>) {
+      decode_by(
+        multiplied<Element, metric_scale<Codec>, false>{to, scales(), least(), 1.0f, 1.0f, 0},
+        decode_to);
+    } else {
+      using scale         = metric_scale<Codec>;
+      auto const& metric  = args.codec.metric;
+      float const largest = largest_of(set, scales(), entry.length);
+      float const lowest  = least_scale(math{}, metric, largest);
+      bool const keeps    = !step_is_poisoned(args);
+      if constexpr (has_steps_averaged<typename Codec::metric_type>) {
+        float const steps = metric.steps_averaged(static_cast<float>(args.header->step));
+        bool const usual  = steps >= 1.0f && steps < 0x1p60f;
+        if (keeps && usual && !is_unknown_scale(largest)) {
+          std::uint32_t const draw = first_draw(number(), args.header->sign_key);
+          decode_by(
+            multiplied<Element, scale, true>{to, scales(), lowest, steps, 1.0f / steps, draw},
+            decode_to);
+          return;
+        }
+      }
+      alignas(64) array values;
+      decode_to(static_cast<float*>(values));
+      multiply_by_scales(set, values, scales(), lowest, to, entry.length);
+      if (keeps) { keep_scales(values, largest, lowest); }
+    }
+  }
+
+  //! Decoded values in the units of the gradient, in place. Scales that the library keeps follow them.
+  void leave_metric_in_place(array& values) const
+  {
+    if constexpr (keeps_metric<Codec>) {
+      alignas(64) array decoded;
+      std::copy_n(values, size, decoded);
+      float const largest = largest_of(set, scales(), entry.length);
+      float const lowest  = least_scale(math{}, args.codec.metric, largest);
+      to_own_units(values);
+      if (!step_is_poisoned(args)) { keep_scales(decoded, largest, lowest); }
+    } else {
+      to_own_units(values);
+    }
+  }
+
+  //! All values of a chunk that has not travelled: zeros, or NaN.
+  template <class To>
+  void store_unsent(float value, To to) const
+  {
+    if constexpr (std::is_same_v<To, Element*>) {
+      fill_chunk(to, static_cast<std::uint32_t>(size), value);
+    } else {
+      array values;
+      std::fill_n(values, size, value);
+      store_whole(set, values, to, size);
+    }
+  }
+
+  //! The scales of the chunk, where they are kept.
+  [[nodiscard]] auto* scales() const { return args.metric.scales + entry.offset; }
+
+  //! What scales are raised to.
+  [[nodiscard]] float least() const
+  {
+    return least_scale(math{}, args.codec.metric, largest_of(set, scales(), entry.length));
+  }
+
+ private:
+  //! What the kernels do, of which those of chunks that are not whole get copies.
+  template <bool Keeps, class Scale, class Decode>
+  void decode_by(multiplied<Element, Scale, Keeps> whole, Decode const& decode_to) const
+  {
+    if (is_whole()) {
+      decode_to(whole);
+      return;
+    }
+    Element copy[extent(size)];
+    Scale padded[extent(size)];
+    std::fill(std::copy_n(scales(), entry.length, padded), padded + size, Scale{});
+    whole.to     = copy;
+    whole.scales = padded;
+    decode_to(whole);
+    std::copy_n(copy, entry.length, gradient());
+    if constexpr (Keeps) { std::copy_n(padded, entry.length, scales()); }
+  }
+
+  //! The scales after a chunk was decoded, by the metric's plain form. Overwrites the values.
+  void keep_scales(array& values, float largest, float lowest) const
+  {
+    using scale        = metric_scale<Codec>;
+    auto* const to     = scales();
+    float const before = static_cast<float>(args.header->step);
+    bool const unknown = is_unknown_scale(largest);
+    float first        = 0.0f;
+    if (unknown) {
+      std::fill(values + entry.length, values + size, 0.0f);
+      float const decoded = square_norm<size>(set, +values);
+      first = first_scale(math{}, first_square(math{}, args, number(), decoded), entry.length);
+    }
+    std::uint32_t const draw = first_draw(number(), args.header->sign_key);
+    for (std::uint32_t i = 0; i < entry.length; ++i) {
+      float const kept = to_float(to[i]);
+      float next       = first;
+      if (!unknown) {
+        next = args.codec.metric.update(math{}, values[i], raised_scale(kept, lowest), before);
+      }
+      to[i] = from_float<scale>(kept_scale<scale>(next, kept, draw + i * draw_stride));
     }
   }
 
   std::uint64_t number_;
 };
-
-template <class Codec, class Element, class Map>
-chunk_in_rows(int,
-              instruction_set,
-              exchange_args<Codec, Element> const&,
-              Map const&,
-              part_place const&,
-              std::uint64_t) -> chunk_in_rows<Codec, Element, Map>;
 
 }  // namespace tersum::inline v0::detail

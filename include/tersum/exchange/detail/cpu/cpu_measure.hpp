@@ -7,136 +7,148 @@
 #pragma once
 
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
-#include <tersum/block/group.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/exchange/detail/cpu/cpu_chunks.hpp>
+#include <tersum/exchange/detail/cpu/chunk_in_rows.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
-#include <tersum/rotate/rotation_key.hpp>
+#include <tersum/execute/instruction_set.hpp>
 
 #include <cstdint>
 #include <type_traits>
 
 namespace tersum::inline v0::detail {
 
-//! @brief The measurement of chunks and tensors: gradient to agreed scalars.
+//! @brief The sum of 1024 doubles, halving from the top.
+[[nodiscard]] inline double halving_total(double (&sums)[1024])
+{
+  for (int half_of = 512; half_of > 0; half_of /= 2) {
+    for (int i = 0; i < half_of; ++i) { sums[i] = sums[i] + sums[i + half_of]; }
+  }
+  return sums[0];
+}
+
+//! @brief The sum over a tensor's chunks in the order that the tensor kernels have: of each subtree, then of the subtrees.
+template <class Term>
+[[nodiscard]] double tensor_sum(tensor_record const& record, Term const& term)
+{
+  std::uint64_t const subtrees = subtrees_of(record.chunks);
+  double of_subtrees[1024]     = {};
+  for (std::uint64_t k = 0; k < subtrees; ++k) {
+    std::uint64_t const begin = k * subtree_chunks;
+    std::uint64_t const end   = k + 1 < subtrees ? begin + subtree_chunks : record.chunks;
+    double sums[1024]         = {};
+    for (std::uint64_t i = begin; i < end; ++i) {
+      double& sum = sums[(i - begin) % 1024];
+      sum         = term(sum, record.first_chunk + i);
+    }
+    double const total = halving_total(sums);
+    if (subtrees == 1) { return total; }
+    of_subtrees[k % 1024] = of_subtrees[k % 1024] + total;
+  }
+  return halving_total(of_subtrees);
+}
+
+//! @brief A chunk of which scalars are measured that the ranks agree on.
 template <class Codec, class Element>
-class cpu_measure : cpu_chunks<Codec, Element> {
+class measured_in_rows : chunk_in_rows<Codec, Element> {
+  using base = chunk_in_rows<Codec, Element>;
+  using base::args;
+  using base::number;
+  using base::set;
+  using base::size;
+  using typename base::array;
+  using typename base::math;
+  using scalar = typename Codec::norm_scalar;
+
  public:
-  using cpu_chunks<Codec, Element>::cpu_chunks;
+  using base::base;
 
   void measure() const
   {
-    if constexpr (!has_steps<Codec>) {
-      measure_norms();
-    } else {
-      measure_ranges();
-    }
+    scalar& agreed = static_cast<scalar*>(args.agreed)[number()];
+    this->read_in_units([&](auto from) {
+      if constexpr (!has_steps<Codec>) {
+        agreed = to_agreed_norm<scalar>(inspected(args, square_norm<size>(set, from)), args.world);
+      } else {
+        using range = typename Codec::range_type;
+        if constexpr (!has_measurement<range>) {
+          agreed = to_agreed<range>(inspected(args, measure_plainly(from)));
+        } else if constexpr (measures<range, statistic::chunk_magnitude>) {
+          agreed = to_agreed<scalar>(inspected(args, magnitude(from)), true);
+        }
+        if constexpr (norms_travel<Codec> || per_tensor<Codec> || tracks<Codec>) {
+          float norm = inspected(args, square_norm<size>(set, from));
+          // The rotated copy is not normalized; its length is a power of two.
+          if constexpr (Codec::rotates_all) { norm = norm / static_cast<float>(chunks() * size); }
+          if constexpr (norms_travel<Codec>) {
+            agreed = to_agreed<scalar>(norm, false);
+          } else {
+            args.steps[number()].encode = norm;
+          }
+        }
+      }
+    });
   }
 
  private:
-  using base = cpu_chunks<Codec, Element>;
-  using base::args_;
-  using base::set_;
-  using base::size;
-  using base::threads_;
+  //! Of the tensor.
+  [[nodiscard]] std::uint64_t chunks() const { return args.records[this->entry.tensor].chunks; }
 
-  // Coordinates in a chunk's full rotation, a power of two: what its unnormalized energy is divided by.
-  [[nodiscard]] float rotated_length(std::uint64_t chunk) const
+  //! The largest of the rotated values, in units of those that are not.
+  template <class From>
+  [[nodiscard]] float magnitude(From from) const
   {
-    return static_cast<float>(args_.records[args_.table[chunk].tensor].chunks * size);
+    float most = 0;
+    this->rotated(from, [&](auto rotated) {
+      most = bits_float(largest_magnitude<Codec>(set, args.header->sign_key, number(), rotated));
+    });
+    if constexpr (Codec::rotates_chunks || Codec::rotates_in_memory || Codec::rotates_all) {
+      most = most / rotation_root<Codec>(chunks());
+    }
+    return most;
   }
 
-  // What the range's plain form measures.
+  //! What the range's plain form measures.
   template <class From>
-  [[nodiscard]] float measure_plainly(std::uint64_t chunk, From from) const;
-
-  void measure_norms() const;
-  void measure_ranges() const;
-  void tensor_norms() const;
+  [[nodiscard]] float measure_plainly(From from) const
+  {
+    alignas(64) array x;
+    array scratch;
+    load_whole(set, from, x, size);
+    if constexpr (Codec::range_type::measures_rotated && !Codec::rotates_all) {
+      args.codec.rotator.forward(math{}, x, scratch, this->key());
+      float const root = rotation_root<Codec>(1);
+      for (float& value : x) { value = value / root; }
+    }
+    return args.codec.coder.range.measure(math{}, x, scratch);
+  }
 };
 
+//! @brief Gradient to agreed scalars.
 template <class Codec, class Element>
-void cpu_measure<Codec, Element>::measure_norms() const
+void measure_chunks(int threads, instruction_set set, exchange_args<Codec, Element> const& args)
 {
   using scalar         = typename Codec::norm_scalar;
-  scalar* const agreed = static_cast<scalar*>(args_.agreed);
-  parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
-    this->with_values(chunk, [&](auto from) {
-      float const norm = inspected(args_, square_norm<size>(set_, from));
-      agreed[chunk]    = to_agreed_norm<scalar>(norm, args_.world);
-    });
+  scalar* const agreed = static_cast<scalar*>(args.agreed);
+  parallel_for(threads, args.chunks, [&](std::uint64_t chunk) {
+    measured_in_rows<Codec, Element>{set, args, chunk}.measure();
   });
-  // Two norms share an element. With an odd number of chunks the last half is left, and gets a zero.
-  if (std::is_same_v<scalar, norm_log> && args_.chunks % 2 != 0) { agreed[args_.chunks] = {}; }
-}
-
-template <class Codec, class Element>
-void cpu_measure<Codec, Element>::measure_ranges() const
-{
-  using range          = typename Codec::range_type;
-  using scalar         = typename range::scalar;
-  constexpr bool norms = norms_travel<Codec> || per_tensor<Codec> || tracks<Codec>;
-  scalar* const agreed = static_cast<scalar*>(args_.agreed);
-  parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
-    this->with_values(chunk, [&](auto from) {
-      if constexpr (!has_measurement<range>) {
-        agreed[chunk] = to_agreed<range>(inspected(args_, measure_plainly(chunk, from)));
-      } else if constexpr (measures<range, statistic::chunk_magnitude>) {
-        float magnitude = 0;
-        this->with_rotated(chunk, from, [&](auto rotated) {
-          magnitude =
-            bits_float(largest_magnitude<Codec>(set_, args_.header->sign_key, chunk, rotated));
-        });
-        if constexpr (Codec::rotates_chunks || Codec::rotates_in_memory || Codec::rotates_all) {
-          magnitude =
-            magnitude / rotation_root<Codec>(args_.records[args_.table[chunk].tensor].chunks);
-        }
-        agreed[chunk] = to_agreed<scalar>(inspected(args_, magnitude), true);
-      }
-      if constexpr (norms) {
-        float norm = inspected(args_, square_norm<size>(set_, from));
-        if constexpr (Codec::rotates_all) { norm = norm / rotated_length(chunk); }
-        if constexpr (norms_travel<Codec>) {
-          agreed[chunk] = to_agreed<scalar>(norm, false);
-        } else {
-          args_.steps[chunk].encode = norm;
-        }
-      }
+  if constexpr (!has_steps<Codec>) {
+    // Two norms share an element. With an odd number of chunks the last half is left, and gets a zero.
+    if (std::is_same_v<scalar, norm_log> && args.chunks % 2 != 0) { agreed[args.chunks] = {}; }
+  } else if constexpr (!norms_travel<Codec> && (per_tensor<Codec> || tracks<Codec>)) {
+    scalar* const of_tensors = agreed + (per_tensor<Codec> ? 0 : args.chunks);
+    parallel_for(threads, args.tensors, [&](std::uint64_t tensor) {
+      double const sum = tensor_sum(args.records[tensor], [&](double so_far, std::uint64_t chunk) {
+        return so_far + static_cast<double>(args.steps[chunk].encode);
+      });
+      of_tensors[tensor] = to_agreed<scalar>(static_cast<float>(sum), true);
     });
-  });
-  if constexpr (norms && !norms_travel<Codec>) { tensor_norms(); }
-}
-
-template <class Codec, class Element>
-template <class From>
-float cpu_measure<Codec, Element>::measure_plainly(std::uint64_t chunk, From from) const
-{
-  alignas(64) float x[extent(size)];
-  float scratch[extent(size)];
-  load_whole(set_, from, x, size);
-  if constexpr (Codec::range_type::measures_rotated && !Codec::rotates_all) {
-    args_.codec.rotator.forward(
-      host_group{}, x, scratch, rotation_key{args_.header->sign_key, chunk});
-    float const root = rotation_root<Codec>(1);
-    for (float& value : x) { value = value / root; }
   }
-  return args_.codec.coder.range.measure(host_group{}, x, scratch);
-}
-
-template <class Codec, class Element>
-void cpu_measure<Codec, Element>::tensor_norms() const
-{
-  using scalar = typename Codec::range_type::scalar;
-  scalar* const agreed =
-    static_cast<scalar*>(args_.agreed) + (per_tensor<Codec> ? 0 : args_.chunks);
-  parallel_for(threads_, args_.tensors, [&](std::uint64_t tensor) {
-    double const sum = tensor_sum(args_.records[tensor], [&](double so_far, std::uint64_t chunk) {
-      return so_far + static_cast<double>(args_.steps[chunk].encode);
-    });
-    agreed[tensor]   = to_agreed<scalar>(static_cast<float>(sum), true);
-  });
+  if constexpr (tells_ratios<Codec>) {
+    for (std::uint64_t tensor = 0; tensor < args.tensors; ++tensor) { tell_ratio(args, tensor); }
+  }
 }
 
 }  // namespace tersum::inline v0::detail

@@ -7,130 +7,31 @@
 
 #pragma once
 
-#include <tersum/exchange/detail/cpu/cpu_bypass.hpp>
+#include <tersum/chunk/detail/chunk_selection.hpp>
+#include <tersum/chunk/detail/selection.hpp>
+#include <tersum/exchange/detail/block_initialize.hpp>
 #include <tersum/exchange/detail/cpu/cpu_casts.hpp>
 #include <tersum/exchange/detail/cpu/cpu_codes.hpp>
-#include <tersum/exchange/detail/cpu/cpu_initialize.hpp>
 #include <tersum/exchange/detail/cpu/cpu_measure.hpp>
-#include <tersum/exchange/detail/cpu/cpu_published.hpp>
-#include <tersum/exchange/detail/cpu/cpu_select.hpp>
-#include <tersum/exchange/detail/cpu/cpu_shards.hpp>
-#include <tersum/exchange/detail/cpu/cpu_steps.hpp>
-#include <tersum/exchange/detail/cpu/cpu_two_shot.hpp>
+#include <tersum/exchange/detail/cpu/cpu_parts.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/exchange_energies.hpp>
+#include <tersum/exchange/detail/steps.hpp>
+#include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/execute/instruction_set.hpp>
 #include <tersum/plan.hpp>
+#include <tersum/random/sign_bits.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/status.hpp>
 #include <tersum/tuning.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
 
-//! @brief The stages on `threads` threads with one instruction set, each in the file of what it works on. Factors have stages of
-//! their own, which their codec brings along: `lowrank/detail/cpu_low_rank.hpp`.
-template <class Codec, class Element>
-class cpu_stages {
- public:
-  using args_type = exchange_args<Codec, Element>;
-
-  cpu_stages(int threads, instruction_set set, args_type const& args)
-    : threads_(threads), set_(set), args_(args)
-  {
-  }
-
-  //! Fills header, records and table, clears the residual.
-  void initialize(plan<Codec> const& plan, std::uint64_t seed) const
-  {
-    initialize_state(args_, plan, seed);
-  }
-
-  //! Copies what all ranks hold of this rank's shard.
-  void recall() const { on<cpu_published>().recall(); }
-
-  //! Gradient to agreed scalars.
-  void measure() const
-  {
-    on<cpu_measure>().measure();
-    if constexpr (tells_ratios<Codec>) {
-      for (std::uint64_t tensor = 0; tensor < args_.tensors; ++tensor) {
-        tell_ratio(args_, tensor);
-      }
-    }
-  }
-
-  //! Which chunks travel, from the agreed norms or at random; clears what the payload leaves free.
-  void select(cpu_tuning const& numbers) const
-  {
-    if constexpr (selects<Codec>) { choose_chunks(threads_, args_, numbers); }
-  }
-
-  //! Agreed scalars to steps; of casts, only to the flag of what is not finite.
-  void derive_steps(cpu_tuning const& numbers) const
-  {
-    derive_chunk_steps(threads_, args_, numbers);
-  }
-
-  //! Gradient to payload, and what it loses to the residual as far as that is known then.
-  void encode() const
-  {
-    if constexpr (publishing<Codec>) {
-      on<cpu_published>().publish();
-    } else if constexpr (sharding<Codec>) {
-      on<cpu_shards>().encode();
-    } else if constexpr (has_parts<Codec>) {
-      on<cpu_two_shot>().encode();
-    } else if constexpr (has_steps<Codec>) {
-      on<cpu_codes>().encode();
-    } else {
-      on<cpu_casts>().encode();
-    }
-  }
-
-  //! Decodes what all ranks sent of this rank's part, adds it up, and encodes the mean.
-  void recompress() const { on<cpu_two_shot>().recompress(); }
-
-  //! Reduced payload to gradient.
-  void decode() const
-  {
-    if constexpr (sharding<Codec>) {
-      on<cpu_shards>().add_shard();
-    } else if constexpr (has_parts<Codec>) {
-      on<cpu_two_shot>().decode();
-    } else if constexpr (summing<Codec>) {
-      auto const whole = as_of_whole(args_);
-      cpu_codes<Codec, Element>{threads_, set_, whole}.decode(whole.parts.first, whole.chunks);
-    } else if constexpr (has_steps<Codec>) {
-      on<cpu_codes>().decode();
-    } else {
-      on<cpu_casts>().decode();
-    }
-  }
-
-  //! Bypassing tensors to the wire and back.
-  void encode_bypass() const { detail::encode_bypass(args_); }
-  void decode_bypass() const { detail::decode_bypass(args_); }
-
-  //! Counts, measures the correlation, advances the step.
-  void finish() const { finish_step(threads_, args_); }
-
- private:
-  template <template <class, class> class Work>
-  [[nodiscard]] Work<Codec, Element> on() const
-  {
-    return {threads_, set_, args_};
-  }
-
-  int threads_;
-  instruction_set set_;
-  args_type const& args_;
-};
-
 //! @brief What a stage works with: one rank's plan and memory, and how to work.
-//!
-//! `run_stage(stage, cpu_work)` is the stage on the CPU, found by its arguments: codecs with stages of their own bring
-//! overloads along.
 template <class Codec, class Element>
 struct cpu_work {
   using codec_type = Codec;
@@ -140,28 +41,54 @@ struct cpu_work {
   tersum::plan<Codec> const& plan;
   exchange_args<Codec, Element> const& args;
   cpu_tuning const& numbers;
-
-  [[nodiscard]] auto stages() const
-  {
-    return cpu_stages<Codec, Element>{threads, instructions, args};
-  }
 };
 
-template <class T>
-inline constexpr bool is_cpu_work = false;
+//! @brief Clears what a new state keeps zeros of.
 template <class Codec, class Element>
-inline constexpr bool is_cpu_work<cpu_work<Codec, Element>> = true;
-
-template <class T>
-concept working_on_cpu = is_cpu_work<T>;
-
-[[nodiscard]] status run_stage(stage::initialize const& stage, working_on_cpu auto const& work)
+void clear_state(cpu_work<Codec, Element> const& work)
 {
-  work.stages().initialize(work.plan, stage.seed);
+  work.plan.state_sections().for_each_cleared([&](std::size_t begin, std::size_t bytes) {
+    std::fill_n(reinterpret_cast<std::byte*>(work.args.header) + begin, bytes, std::byte{});
+  });
+}
+
+//! @name The stages
+//! `run_stage(stage, cpu_work)` is the stage on the CPU, found by its arguments: codecs with stages of their own bring overloads
+//! along, as those of factors do: `lowrank/detail/cpu_low_rank.hpp`.
+//! @{
+
+//! Fills header, records and table, clears the residual.
+template <class Codec, class Element>
+[[nodiscard]] status run_stage(stage::initialize const& stage, cpu_work<Codec, Element> const& work)
+{
+  constexpr int size = Codec::chunk_size;
+  auto const& plan   = work.plan;
+  auto const& args   = work.args;
+  *args.header       = first_header(
+    args, stage.seed, plan.coordinates(), sign_key(0, stage.seed), plan.state_fingerprint());
+  args.bypassed.first_gain();
+  std::uint32_t number = 0;
+  plan.for_each_record([&](tensor_record const& record) {
+    args.records[number] = record;
+    for (std::uint64_t i = 0; i < record.chunks; ++i) {
+      std::uint64_t const begin          = std::min<std::uint64_t>(i * size, record.size);
+      args.table[record.first_chunk + i] = {
+        .offset = record.offset + begin,
+        .length = static_cast<std::uint32_t>(std::min<std::uint64_t>(size, record.size - begin)),
+        .tensor = number};
+    }
+    ++number;
+  });
+  clear_state(work);
+  if constexpr (in_shards<Codec>) {
+    plan.for_each_shard(
+      [to = args.parts.records](shard_record const& record) mutable { *to++ = record; });
+  }
   return {};
 }
 
-[[nodiscard]] status run_stage(stage::open, working_on_cpu auto const& work)
+template <class Codec, class Element>
+[[nodiscard]] status run_stage(stage::open, cpu_work<Codec, Element> const& work)
 {
   state_header const& header = *work.args.header;
   auto const& plan           = work.plan;
@@ -173,65 +100,217 @@ concept working_on_cpu = is_cpu_work<T>;
   return {};
 }
 
-[[nodiscard]] status run_stage(stage::recall, working_on_cpu auto const& work)
+//! Copies what all ranks hold of this rank's shard.
+template <class Codec, class Element>
+[[nodiscard]] status run_stage(stage::recall, cpu_work<Codec, Element> const& work)
 {
-  work.stages().recall();
+  auto const& parts         = work.args.parts;
+  Element const* const from = work.args.gradient + parts.begin;
+  std::transform(from, from + (parts.end - parts.begin), parts.held, [](Element value) {
+    return to_float(value);
+  });
   return {};
 }
 
-[[nodiscard]] status run_stage(stage::gather_bypass, working_on_cpu auto const& work)
+//! Bypassing tensors to the wire.
+template <class Codec, class Element>
+[[nodiscard]] status run_stage(stage::gather_bypass, cpu_work<Codec, Element> const& work)
 {
-  if (work.plan.bypassed() > 0) { work.stages().encode_bypass(); }
+  auto const& args = work.args;
+  for (std::uint64_t tensor = 0; tensor < args.tensors; ++tensor) {
+    tensor_record const& record = args.records[tensor];
+    if (record.chunks != 0) { continue; }
+    std::uint64_t first = record.offset;
+    if constexpr (publishing<Codec>) {
+      if (first < args.parts.begin || first >= args.parts.end) { continue; }
+      first -= args.parts.begin;
+    }
+    for (std::uint64_t i = 0; i < record.size; ++i) {
+      args.bypass[record.bypass + i] = to_float(args.gradient[first + i]);
+    }
+  }
   return {};
 }
 
-[[nodiscard]] status run_stage(stage::measure, working_on_cpu auto const& work)
+//! Gradient to agreed scalars.
+template <class Codec, class Element>
+[[nodiscard]] status run_stage(stage::measure, cpu_work<Codec, Element> const& work)
 {
-  work.stages().measure();
+  measure_chunks(work.threads, work.instructions, work.args);
   return {};
 }
 
-[[nodiscard]] status run_stage(stage::select, working_on_cpu auto const& work)
+//! Which chunks travel, from the agreed norms or at random; clears what the payload leaves free.
+template <class Codec, class Element>
+[[nodiscard]] status run_stage(stage::select, cpu_work<Codec, Element> const& work)
 {
-  work.stages().select(work.numbers);
+  auto const& args                = work.args;
+  selection_args const& selection = args.selection;
+  auto const energy               = [&](std::uint64_t chunk) {
+    std::uint32_t energy_of = 0;
+    if constexpr (Codec::chunker_type::by_norm) {
+      using scalar = typename Codec::norm_scalar;
+      energy_of    = weighted_energy(args, chunk, static_cast<scalar const*>(args.agreed)[chunk]);
+    }
+    return score_of(args, chunk, energy_of);
+  };
+  chunk_selection{work.threads,
+                  selection.rule,
+                  args.chunks,
+                  selection.scratch->histogram[0],
+                  selection.places,
+                  work.numbers.least_selected}
+    .run(energy, selection.scratch->header, selection_turn(args));
+  if constexpr (!has_parts<Codec>) {
+    std::uint64_t const words =
+      static_cast<std::uint64_t>(selection.rule.capacity) * selection.rule.unit_words;
+    std::uint64_t const used = selection.scratch->header.base[0];
+    std::fill(args.payload + used, args.payload + words, 0u);
+  }
   return {};
 }
 
-[[nodiscard]] status run_stage(stage::derive_steps, working_on_cpu auto const& work)
+//! Agreed scalars to steps; of casts, only to the flag of what is not finite.
+template <class Codec, class Element>
+[[nodiscard]] status run_stage(stage::derive_steps, cpu_work<Codec, Element> const& work)
 {
-  work.stages().derive_steps(work.numbers);
+  auto const& args            = work.args;
+  std::uint64_t const stretch = work.numbers.step_stretch;
+  if constexpr (moves_with_codes<Codec>) {
+    float const* const bypass = args.bypass;
+    if (!std::all_of(bypass, bypass + args.bypassed.count, [](float v) { return is_finite(v); })) {
+      raise_flag(args);
+    }
+  }
+  parallel_for(work.threads, (args.chunks + stretch - 1) / stretch, [&](std::uint64_t i) {
+    std::uint64_t const end = std::min((i + 1) * stretch, args.chunks);
+    for (std::uint64_t chunk = i * stretch; chunk < end; ++chunk) { derive_step(args, chunk); }
+  });
   return {};
 }
 
-[[nodiscard]] status run_stage(stage::encode, working_on_cpu auto const& work)
+//! Gradient to payload, and what it loses to the residual as far as that is known then.
+template <class Codec, class Element>
+[[nodiscard]] status run_stage(stage::encode, cpu_work<Codec, Element> const& work)
 {
-  work.stages().encode();
+  auto const& args = work.args;
+  if constexpr (publishing<Codec>) {
+    cpu_parts<Codec, Element>{work.threads, work.instructions, args}.publish();
+  } else if constexpr (has_parts<Codec>) {
+    cpu_parts<Codec, Element>{work.threads, work.instructions, args}.encode();
+  } else if constexpr (has_steps<Codec>) {
+    auto const dither = key_of(args);
+    parallel_for(work.threads, args.chunks, [&](std::uint64_t chunk) {
+      codes_in_rows<Codec, Element>{work.instructions, args, chunk}.encode(dither);
+    });
+  } else {
+    parallel_for(work.threads, args.chunks, [&](std::uint64_t chunk) {
+      cast_in_rows<Codec, Element>{work.instructions, args, chunk}.encode();
+    });
+  }
   return {};
 }
 
-[[nodiscard]] status run_stage(stage::recompress, working_on_cpu auto const& work)
+//! Decodes what all ranks sent of this rank's part, adds it up, and encodes the mean.
+template <class Codec, class Element>
+[[nodiscard]] status run_stage(stage::recompress, cpu_work<Codec, Element> const& work)
 {
-  work.stages().recompress();
+  cpu_parts<Codec, Element>{work.threads, work.instructions, work.args}.recompress();
   return {};
 }
 
-//! Its flag stops residuals that move while a payload is decoded, so it comes before that.
-[[nodiscard]] status run_stage(stage::return_bypass, working_on_cpu auto const& work)
+//! The sums of bypassing tensors from the wire to the gradient, as means. Their flag stops residuals that move while a payload is
+//! decoded, so it comes before that.
+template <class Codec, class Element>
+[[nodiscard]] status run_stage(stage::return_bypass, cpu_work<Codec, Element> const& work)
 {
-  if (work.plan.bypassed() > 0) { work.stages().decode_bypass(); }
+  auto const& args  = work.args;
+  float const share = publishing<Codec> ? 1.0f : 1.0f / static_cast<float>(args.world);
+  for (std::uint64_t tensor = 0; tensor < args.tensors; ++tensor) {
+    tensor_record const& record = args.records[tensor];
+    if (record.chunks != 0) { continue; }
+    for (std::uint64_t i = 0; i < record.size; ++i) {
+      float const sum = args.bypass[record.bypass + i];
+      if (!is_finite(sum)) { raise_flag(args); }
+      std::uint64_t at = record.offset + i;
+      if constexpr (ending_in_shards<Codec>) {
+        if (at < args.parts.begin || at >= args.parts.end) { continue; }
+        at -= args.parts.begin;
+      }
+      args.gradient[at] = from_float<Element>(sum * share);
+    }
+  }
   return {};
 }
 
-[[nodiscard]] status run_stage(stage::decode, working_on_cpu auto const& work)
+//! Reduced payload to gradient.
+template <class Codec, class Element>
+[[nodiscard]] status run_stage(stage::decode, cpu_work<Codec, Element> const& work)
 {
-  work.stages().decode();
+  auto const& args = work.args;
+  if constexpr (sharding<Codec>) {
+    cpu_parts<Codec, Element>{work.threads, work.instructions, args}.add_shard();
+  } else if constexpr (has_parts<Codec>) {
+    cpu_parts<Codec, Element>{work.threads, work.instructions, args}.decode();
+  } else if constexpr (has_steps<Codec>) {
+    auto const decode = [&](auto const& whole, std::uint64_t first) {
+      parallel_for(work.threads, whole.chunks - first, [&](std::uint64_t chunk) {
+        codes_in_rows<Codec, Element>{work.instructions, whole, first + chunk}.decode();
+      });
+    };
+    if constexpr (summing<Codec>) {
+      auto const whole = as_of_whole(args);
+      decode(whole, whole.parts.first);
+    } else {
+      decode(args, 0);
+    }
+  } else {
+    auto const each = [&](auto const& body) {
+      parallel_for(work.threads, args.chunks, [&](std::uint64_t chunk) {
+        body(cast_in_rows<Codec, Element>{work.instructions, args, chunk});
+      });
+    };
+    if constexpr (keeps_metric<Codec>) {
+      each([](auto const& chunk) { chunk.inspect(); });
+    }
+    each([](auto const& chunk) { chunk.decode(); });
+  }
   return {};
 }
 
-[[nodiscard]] status run_stage(stage::finish, working_on_cpu auto const& work)
+//! Counts, measures the correlation, advances the step.
+template <class Codec, class Element>
+[[nodiscard]] status run_stage(stage::finish, cpu_work<Codec, Element> const& work)
 {
-  work.stages().finish();
+  auto const& args = work.args;
+  if constexpr (has_steps<Codec>) {
+    auto const* const agreed = static_cast<typename Codec::norm_scalar const*>(args.agreed);
+    parallel_for(work.threads, args.chunks > 0 ? args.tensors : 0, [&](std::uint64_t tensor) {
+      tensor_record const& record = args.records[tensor];
+      std::uint64_t saturated     = 0;
+      double of_sum = 0, norms = 0;
+      if constexpr (saturates<Codec>) {
+        for (std::uint64_t i = 0; i < record.chunks; ++i) {
+          saturated += args.steps[record.first_chunk + i].saturated;
+        }
+      }
+      if constexpr (tracks<Codec>) {
+        of_sum = tensor_sum(record, [&](double so_far, std::uint64_t chunk) {
+          return add_energy(so_far, args.steps[chunk]);
+        });
+        if constexpr (norms_travel<Codec>) {
+          norms = tensor_sum(record, [&](double so_far, std::uint64_t chunk) {
+            if (stays_behind<Codec>(args.steps[chunk])) { return so_far; }
+            return so_far + static_cast<double>(to_float(agreed[chunk]));
+          });
+        }
+      }
+      finish_tensor(args, tensor, of_sum, static_cast<double>(saturated), norms);
+    });
+  }
+  end_step(args);
   return {};
 }
+//! @}
 
 }  // namespace tersum::inline v0::detail

@@ -1,0 +1,181 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The payload rounds of codecs whose ranks own parts or shards, on the CPU.
+
+#pragma once
+
+#include <tersum/codec_kinds.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/exchange/detail/cpu/part_in_rows.hpp>
+#include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/exchange_parts.hpp>
+#include <tersum/exchange/detail/part_items.hpp>
+#include <tersum/exchange/detail/part_map.hpp>
+#include <tersum/exchange/detail/part_stages.hpp>
+#include <tersum/execute/detail/parallel_for.hpp>
+#include <tersum/execute/instruction_set.hpp>
+#include <tersum/quantize/dither.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace tersum::inline v0::detail {
+
+//! @brief Two shots, gathered codes, shards of a mean and of values, on `threads` threads with one instruction set.
+template <class Codec, class Element>
+struct cpu_parts {
+  int threads;
+  instruction_set set;
+  exchange_args<Codec, Element> const& args;
+
+  //! Encodes the gradient, for all parts.
+  void encode() const
+  {
+    auto const map = make_part_map(args);
+    parallel_for(threads, map.parts(), [&](std::uint64_t part) {
+      clear_rest(map, static_cast<std::uint32_t>(part), args.payload + map.begin(part));
+    });
+    each_chunk(map, [&](auto const& chunk) {
+      if (!chunk.travels()) { return; }
+      chunk.read_in_units(
+        [&](auto from) { chunk.encode_from(from, chunk.part_of(args.payload, chunk.place.part)); });
+    });
+    if constexpr (sharding<Codec>) {
+      share_cut_chunks(map);
+      if constexpr (feeds_back<Codec>) { keep_residual(map); }
+    }
+  }
+
+  //! Decodes what all ranks sent of this rank's part, adds it up, and encodes the mean.
+  void recompress() const
+  {
+    auto const mean          = make_mean_map(args);
+    std::uint32_t* const own = args.parts.gathered + mean.begin(args.rank);
+    if (args.parts.recompressed.begin == 0) { clear_rest(mean, args.rank, own); }
+    using dither      = typename second_dither_of<typename Codec::dither_type>::type;
+    float const share = 1.0f / static_cast<float>(args.world);
+    auto key          = key_of(args);
+    key.rank          = second_rank;
+    each_owned(make_part_map(args), [&]<class Chunk>(Chunk const& chunk) {
+      if (!is_at_hand(args, chunk.place.word)) { return; }
+      typename Chunk::values v;
+      add_ranks(chunk, v);
+      chunk.in_mean(mean).template encode<dither>(v, key, share, own);
+    });
+  }
+
+  //! Decodes what all ranks sent of this rank's part, adds it up, and writes the mean to the shard.
+  void add_shard() const
+  {
+    each_owned(make_part_map(args), [&](auto const& chunk) { add_chunk_of_shard(chunk); });
+  }
+
+  //! Decodes all parts of the mean to the gradient. With feedback it writes what encodings lost to the residuals.
+  void decode() const
+  {
+    auto const map = make_mean_map(args);
+    // Where all ranks' codes are gathered there is a part of each, and all have the same chunks.
+    std::uint32_t const copies = copies_of_mean(args);
+    parallel_for(threads, std::uint64_t{map.parts()} * copies, [&](std::uint64_t number) {
+      auto const part                  = copying<Codec> ? 0u : static_cast<std::uint32_t>(number);
+      std::uint32_t const* const words = args.parts.gathered + map.begin(number);
+      for (std::uint32_t index = 0; index < map.chunks_of(part); ++index) {
+        if (!is_finite(bits_float(words[map.scale_word(index)]))) { raise_flag(args); }
+      }
+    });
+    if constexpr (!publishing<Codec>) {
+      if (!step_is_poisoned(args)) {
+        if constexpr (feeds_back<Codec>) { keep_residual(make_part_map(args)); }
+        if constexpr (owner_feeds_back<Codec>) {
+          std::uint32_t const* const own = args.parts.gathered + map.begin(args.rank);
+          each_owned(make_part_map(args), [&]<class Chunk>(Chunk const& chunk) {
+            typename Chunk::values v;
+            add_ranks(chunk, v);
+            chunk.in_mean(map).add(own, -static_cast<float>(args.world), v);
+            chunk.keep_owned(v);
+          });
+        }
+      }
+    }
+    each_chunk(map, [&](auto& chunk) { decode_chunk(chunk); });
+  }
+
+  //! Encodes this rank's shard. With feedback it writes what the codes lost to the residual.
+  void publish() const
+  {
+    auto const map           = make_part_map(args);
+    std::uint32_t* const own = args.parts.gathered + map.begin(args.rank);
+    clear_rest(map, args.rank, own);
+    each_owned(map, [&](auto const& chunk) {
+      std::uint64_t const first = chunk.entry.offset - args.parts.begin;
+      residual_element<Codec>* kept{};
+      if constexpr (feeds_back<Codec>) { kept = args.residual + first; }
+      chunk.read(args.gradient + first, kept, [&](auto const* values) {
+        chunk.in_units(values, [&](auto from) { chunk.encode_from(from, own); });
+        if constexpr (feeds_back<Codec>) { chunk.keep_lost(own, values, kept); }
+      });
+    });
+  }
+
+ private:
+  //! Calls body(chunk) for the chunks of the gradient.
+  template <class Map, class Body>
+  void each_chunk(Map const& map, Body const& body) const
+  {
+    parallel_for(threads, args.chunks, [&](std::uint64_t number) {
+      part_in_rows<Codec, Element, Map> chunk{set, args, map, find_part(args, map, number), number};
+      body(chunk);
+    });
+  }
+
+  //! Calls body(chunk) for the chunks that this rank owns. Their number is that in the gradient under fixed chunks, otherwise one that no
+  //! other chunk has.
+  template <class Map, class Body>
+  void each_owned(Map const& map, Body const& body) const
+  {
+    parallel_for(threads, map.chunks_of(args.rank), [&](std::uint64_t number) {
+      auto const index = static_cast<std::uint32_t>(number);
+      body(part_in_rows<Codec, Element, Map>{
+        set, args, map, map.of_index(args.rank, index), map.chunk_of(args.rank, index)});
+    });
+  }
+
+  //! Clears what lies between the codes and the scales of a part.
+  template <class Map>
+  static void clear_rest(Map const& map, std::uint32_t part, std::uint32_t* words)
+  {
+    part_rest const rest = map.rest_of(part);
+    std::fill(words + rest.begin, words + rest.end, 0u);
+  }
+
+  //! Writes what this rank's encodings lost to the residuals.
+  template <class Map>
+  void keep_residual(Map const& map) const
+  {
+    each_chunk(map, [&](auto const& chunk) {
+      chunk.read([&](float const* given) {
+        chunk.keep_lost(chunk.part_of(args.payload, chunk.place.part), given, chunk.kept());
+      });
+    });
+  }
+
+  //! Copies chunks that a boundary cuts from the part of their first rank to the others.
+  template <class Map>
+  void share_cut_chunks(Map const& map) const
+  {
+    for (std::uint32_t part = 0; part < map.parts(); ++part) {
+      if (map.chunks_of(part) == 0) { continue; }
+      auto const chunk      = static_cast<std::uint32_t>(map.chunk_of(part, 0));
+      part_place const from = map.of_slot(1, chunk);
+      if (from.part == part) { continue; }
+      std::uint32_t* const to            = args.payload + map.begin(part);
+      std::uint32_t const* const encoded = args.payload + map.begin(from.part);
+      std::copy_n(encoded + from.word, map.chunk_words, to + map.of_index(part, 0).word);
+      to[map.scale_word(0)] = encoded[map.scale_word(from.index)];
+    }
+  }
+};
+
+}  // namespace tersum::inline v0::detail
