@@ -70,29 +70,6 @@ struct chunk_norms_kernel {
   }
 };
 
-template <int Size, class Element>
-struct chunk_norms_work {
-  std::span<Element const> values;
-  std::span<float> norms;
-
-  [[nodiscard]] status on_host(int threads, instruction_set set) const
-  {
-    parallel_for(threads, norms.size(), [&](std::uint64_t chunk) {
-      with_whole_chunk<Size>(
-        values, chunk, [&](auto const* from) { norms[chunk] = square_norm<Size>(set, from); });
-    });
-    return {};
-  }
-
-  template <class Executor>
-  [[nodiscard]] status on_blocks(Executor const& exec) const
-  {
-    using kernel = chunk_norms_kernel<Size, Element>;
-    return exec.run(kernel{values.data(), values.size(), norms.data()},
-                    divide_up(norms.size(), kernel::shape::chunks_per_block));
-  }
-};
-
 }  // namespace detail
 
 template <executor Executor, chunker Chunker, readable_values Values>
@@ -116,7 +93,19 @@ status chunk_norms(Executor const& exec,
       .require(detail::are_disjoint(from, norms), "norms overlaps values")
       .result();
   if (!s.ok()) { return s; }
-  return detail::perform(exec, detail::chunk_norms_work<size, element>{from, norms});
+  return detail::perform(
+    exec,
+    [&](int threads, auto set) {
+      detail::parallel_for(threads, chunks, [&](std::uint64_t chunk) {
+        detail::with_whole_chunk<size>(
+          from, chunk, [&](auto const* of) { norms[chunk] = detail::square_norm<size>(set, of); });
+      });
+    },
+    [&](auto const& on) {
+      using kernel = detail::chunk_norms_kernel<size, element>;
+      return on.run(kernel{from.data(), from.size(), norms.data()},
+                    detail::divide_up(chunks, kernel::shape::chunks_per_block));
+    });
 }
 
 }  // namespace tersum::inline v0

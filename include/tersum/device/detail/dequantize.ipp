@@ -36,35 +36,6 @@ struct dequantize_kernel : chunk_launch<Size> {
   }
 };
 
-template <int Size, class Quantizer, class Reducer, class Element>
-struct dequantize_work {
-  std::uint32_t const* words;
-  int world;
-  std::span<float const> steps;
-  std::span<Element> values;
-
-  [[nodiscard]] status on_host(int threads, instruction_set set) const
-  {
-    using codes        = coding<Size, Quantizer, Reducer>;
-    constexpr int room = Size / 32 * Reducer::lane_bits;
-    parallel_for(threads, steps.size(), [&](std::uint64_t chunk) {
-      write_whole_chunk<Size>(values, chunk, [&](Element* to) {
-        chunk_step counts{};
-        decode_chunk<codes>(set, world, 0, chunk, steps[chunk], words + chunk * room, to, counts);
-      });
-    });
-    return {};
-  }
-
-  template <class Executor>
-  [[nodiscard]] status on_blocks(Executor const& exec) const
-  {
-    using kernel = dequantize_kernel<Size, Quantizer, Reducer, Element>;
-    kernel const all{{}, words, world, steps.data(), values.data(), values.size()};
-    return exec.run(all, kernel::chunk::blocks(values.size()));
-  }
-};
-
 }  // namespace detail
 
 template <executor Executor,
@@ -81,8 +52,8 @@ status dequantize(Executor const& exec,
                   std::span<float const> steps,
                   Values&& values)
 {
-  using element = std::ranges::range_value_t<Values>;
-  using work    = detail::dequantize_work<Chunker::chunk_size, Quantizer, Reducer, element>;
+  using element      = std::ranges::range_value_t<Values>;
+  constexpr int size = Chunker::chunk_size;
   std::span<element> const to{values};
   if (world > Reducer::max_world(Quantizer::max_level)) {
     return {error_code::world_too_large, "world is too large for the reducer's lanes"};
@@ -97,7 +68,25 @@ status dequantize(Executor const& exec,
                      .require(world >= 1, "world must be 1 or more")
                      .require(detail::are_disjoint(steps, to), "values overlaps steps")
                      .result();
-  return s.ok() ? detail::perform(exec, work{words.data(), world, steps, to}) : s;
+  if (!s.ok()) { return s; }
+  return detail::perform(
+    exec,
+    [&](int threads, auto set) {
+      using codes        = detail::coding<size, Quantizer, Reducer>;
+      constexpr int room = size / 32 * Reducer::lane_bits;
+      detail::parallel_for(threads, steps.size(), [&](std::uint64_t chunk) {
+        detail::write_whole_chunk<size>(to, chunk, [&](element* values_of) {
+          detail::chunk_step counts{};
+          detail::decode_chunk<codes>(
+            set, world, 0, chunk, steps[chunk], words.data() + chunk * room, values_of, counts);
+        });
+      });
+    },
+    [&](auto const& on) {
+      using kernel = detail::dequantize_kernel<size, Quantizer, Reducer, element>;
+      return on.run(kernel{{}, words.data(), world, steps.data(), to.data(), to.size()},
+                    kernel::chunk::blocks(to.size()));
+    });
 }
 
 }  // namespace tersum::inline v0

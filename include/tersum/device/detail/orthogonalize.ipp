@@ -79,36 +79,30 @@ struct orthogonalize_kernel {
   }
 };
 
-template <class Orthogonalizer, class Factors>
-struct orthogonalize_work {
-  Factors factors;
-  std::uint64_t count;
-  int most_columns;
-
-  [[nodiscard]] status on_host(int threads, instruction_set set) const
-  {
-    parallel_for(threads, count, [&](std::uint64_t i) {
-      cpu_factor mine{set, factors.values_of(i), factors.length_of(i), factors.columns_of(i)};
-      Orthogonalizer::orthogonalize(mine);
+//! Some factors on any executor, the widest of which has `most_columns`.
+template <class Orthogonalizer, class Executor, class Factors>
+[[nodiscard]] status orthogonalize_all(Executor const& exec,
+                                       Factors const& factors,
+                                       std::uint64_t count,
+                                       int most_columns)
+{
+  return perform(
+    exec,
+    [&](int threads, auto set) {
+      parallel_for(threads, count, [&](std::uint64_t i) {
+        cpu_factor mine{set, factors.values_of(i), factors.length_of(i), factors.columns_of(i)};
+        Orthogonalizer::orthogonalize(mine);
+      });
+    },
+    [&](auto const& on) {
+      // Few columns need little shared memory, and take several blocks of 64 terms at once.
+      return most_columns <= 4
+               ? on.run(orthogonalize_kernel<Orthogonalizer, 4, Factors>{factors}, count)
+             : most_columns <= 16
+               ? on.run(orthogonalize_kernel<Orthogonalizer, 16, Factors>{factors}, count)
+               : on.run(orthogonalize_kernel<Orthogonalizer, max_rank, Factors>{factors}, count);
     });
-    return {};
-  }
-
-  template <class Executor>
-  [[nodiscard]] status on_blocks(Executor const& exec) const
-  {
-    // Few columns need little shared memory, and take several blocks of 64 terms at once.
-    if (most_columns <= 4) { return launch<4>(exec); }
-    return most_columns <= 16 ? launch<16>(exec) : launch<max_rank>(exec);
-  }
-
- private:
-  template <int Rank, class Executor>
-  [[nodiscard]] status launch(Executor const& exec) const
-  {
-    return exec.run(orthogonalize_kernel<Orthogonalizer, Rank, Factors>{factors}, count);
-  }
-};
+}
 
 [[nodiscard]] inline status check_factors(std::span<float> factors, int columns, std::size_t count)
 {
@@ -135,10 +129,8 @@ status orthogonalize(Executor const& exec,
 {
   if (status const s = detail::check_factors(factors, columns, count); !s.ok()) { return s; }
   std::uint64_t const length = factors.size() / (static_cast<unsigned>(columns) * count);
-  using equal                = detail::equal_factors;
-  return detail::perform(exec,
-                         detail::orthogonalize_work<Orthogonalizer, equal>{
-                           {factors.data(), length, columns}, count, columns});
+  detail::equal_factors const all{factors.data(), length, columns};
+  return detail::orthogonalize_all<Orthogonalizer>(exec, all, count, columns);
 }
 
 template <executor Executor, orthogonalizer Orthogonalizer>
@@ -151,14 +143,17 @@ status orthogonalize(Executor const& exec,
     if (status const s = detail::check_factors(f.values, f.columns, 1); !s.ok()) { return s; }
   }
   for (std::size_t begin = 0; begin < factors.size(); begin += listed::capacity) {
-    detail::orthogonalize_work<Orthogonalizer, listed> work{};
+    listed some{};
+    std::uint64_t count = 0;
+    int most_columns    = 0;
     for (factor_view const& f :
          factors.subspan(begin, std::min(listed::capacity, factors.size() - begin))) {
-      auto const columns                 = static_cast<unsigned>(f.columns);
-      work.factors.entries[work.count++] = {f.values.data(), f.values.size() / columns, f.columns};
-      work.most_columns                  = std::max(work.most_columns, f.columns);
+      auto const columns    = static_cast<unsigned>(f.columns);
+      some.entries[count++] = {f.values.data(), f.values.size() / columns, f.columns};
+      most_columns          = std::max(most_columns, f.columns);
     }
-    if (status const s = detail::perform(exec, work); !s.ok()) { return s; }
+    status const s = detail::orthogonalize_all<Orthogonalizer>(exec, some, count, most_columns);
+    if (!s.ok()) { return s; }
   }
   return {};
 }

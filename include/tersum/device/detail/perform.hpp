@@ -18,18 +18,21 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief Runs work in the form that the executor has: `work.on_host(threads, set)`, or `work.on_blocks(exec)`, which
-//! launches kernels. Both return a status.
-template <executor Executor, class Work>
+//! @brief Runs a call in the form that the executor has: `on_host(threads, set)`, or `on_blocks(exec)`, which launches kernels
+//! and returns a status. Both are generic, so that the compiler makes no code of the other one.
+template <executor Executor, class OnHost, class OnBlocks>
 requires(host_executor<Executor> || launching_executor<Executor>) [[nodiscard]] status
-  perform(Executor const& exec, Work const& work)
+  perform(Executor const& exec,
+          [[maybe_unused]] OnHost const& on_host,
+          [[maybe_unused]] OnBlocks const& on_blocks)
 {
   if (status const s = exec.check(); !s.ok()) { return s; }
   if constexpr (host_executor<Executor>) {
     with_subnormals const scope;
-    return work.on_host(exec.threads, exec.instructions);
+    on_host(exec.threads, exec.instructions);
+    return {};
   } else {
-    return work.on_blocks(exec);
+    return on_blocks(exec);
   }
 }
 

@@ -143,40 +143,6 @@ struct add_slices_kernel {
 };
 
 template <class Element>
-struct product_work {
-  product_list<Element> list;
-
-  [[nodiscard]] status on_host(int threads, instruction_set set) const
-  {
-    parallel_for(threads, list.blocks, [&](std::uint64_t number) {
-      auto const& one = list.find(number, &product_list<Element>::item::first_block);
-      auto const load = [set, &one](std::uint64_t begin, int n, float* to) {
-        (void)convert_values(set, one.values + begin, to, 1.0f, static_cast<std::size_t>(n));
-      };
-      multiply_part(set, load, one.product, (number - one.first_block) * 64);
-    });
-    return {};
-  }
-
-  template <class Executor>
-  [[nodiscard]] status on_blocks(Executor const& exec) const
-  {
-    status const s = list.rank <= 8    ? launch<8>(exec)
-                     : list.rank <= 16 ? launch<16>(exec)
-                                       : launch<max_rank>(exec);
-    if (!s.ok() || list.sums == 0) { return s; }
-    return exec.run(add_slices_kernel<Element>{list}, list.blocks * ((list.rank + 1) / 2));
-  }
-
- private:
-  template <int Rank, class Executor>
-  [[nodiscard]] status launch(Executor const& exec) const
-  {
-    return exec.run(product_kernel<Rank, Element>{list}, list.products);
-  }
-};
-
-template <class Element>
 [[nodiscard]] status check_product(matrix_view<Element> const& matrix,
                                    int rank,
                                    std::span<float const> left,
@@ -217,10 +183,28 @@ template <class Executor, class Element>
                                        std::span<std::byte> workspace)
 {
   auto* const partials = reinterpret_cast<float*>(workspace.data());
-  product_work<Element> const work{
-    product_list<Element>::of(batch, of_rows, !workspace.empty(), partials)};
-  if (work.list.sums > workspace.size() / sizeof(float)) { return too_small_workspace(); }
-  return perform(exec, work);
+  using products       = product_list<Element>;
+  auto const list      = products::of(batch, of_rows, !workspace.empty(), partials);
+  if (list.sums > workspace.size() / sizeof(float)) { return too_small_workspace(); }
+  return perform(
+    exec,
+    [&](int threads, auto set) {
+      parallel_for(threads, list.blocks, [&](std::uint64_t number) {
+        auto const& one = list.find(number, &products::item::first_block);
+        auto const load = [set, &one](std::uint64_t begin, int n, float* to) {
+          (void)convert_values(set, one.values + begin, to, 1.0f, static_cast<std::size_t>(n));
+        };
+        multiply_part(set, load, one.product, (number - one.first_block) * 64);
+      });
+    },
+    [&](auto const& on) -> status {
+      status const s = list.rank <= 8 ? on.run(product_kernel<8, Element>{list}, list.products)
+                       : list.rank <= 16
+                         ? on.run(product_kernel<16, Element>{list}, list.products)
+                         : on.run(product_kernel<max_rank, Element>{list}, list.products);
+      if (!s.ok() || list.sums == 0) { return s; }
+      return on.run(add_slices_kernel<Element>{list}, list.blocks * ((list.rank + 1) / 2));
+    });
 }
 
 //! The same of one matrix, whose factors may be constant where they are not written.

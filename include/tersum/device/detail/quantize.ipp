@@ -45,37 +45,6 @@ struct quantize_kernel : chunk_launch<Size> {
   }
 };
 
-template <int Size, class Quantizer, class Reducer, class Element>
-struct quantize_work {
-  Quantizer const& quantizer;
-  std::span<Element const> values;
-  std::span<float const> scales;
-  dither_key const& key;
-  std::uint32_t* words;
-
-  [[nodiscard]] status on_host(int threads, instruction_set set) const
-  {
-    constexpr int room = Size / 32 * Reducer::lane_bits;
-    coding<Size, Quantizer, Reducer> const codes{.coder = {.quantizer = quantizer}};
-    parallel_for(threads, scales.size(), [&](std::uint64_t chunk) {
-      with_whole_chunk<Size>(values, chunk, [&]<class From>(From const* from) {
-        chunk_source<From> const source{from, nullptr};
-        std::uint32_t* const to = words + chunk * room;
-        encode_chunk(set, codes, key, 0, chunk, scales[chunk], from, source, to, nullptr);
-      });
-    });
-    return {};
-  }
-
-  template <class Executor>
-  [[nodiscard]] status on_blocks(Executor const& exec) const
-  {
-    using kernel = quantize_kernel<Size, Quantizer, Reducer, Element>;
-    kernel const all{{}, quantizer, values.data(), values.size(), scales.data(), key, words};
-    return exec.run(all, kernel::chunk::blocks(values.size()));
-  }
-};
-
 //! Whether arrays can be quantized or dequantized; if not, the sentence names the argument. `factors` are scales or steps.
 template <class Chunker, class Reducer, class Element, class Word>
 [[nodiscard]] argument_check check_codes(Chunker const& chunker,
@@ -115,8 +84,8 @@ status quantize(Executor const& exec,
                 dither_key const& key,
                 std::span<std::uint32_t> words)
 {
-  using element = std::ranges::range_value_t<Values>;
-  using work    = detail::quantize_work<Chunker::chunk_size, Quantizer, Reducer, element>;
+  using element      = std::ranges::range_value_t<Values>;
+  constexpr int size = Chunker::chunk_size;
   std::span<element const> const from{values};
   status const s = detail::check_codes(chunker,
                                        reducer,
@@ -127,7 +96,26 @@ status quantize(Executor const& exec,
                                        "scales is a null pointer, or not aligned to its elements")
                      .require(detail::are_disjoint(scales, words), "words overlaps scales")
                      .result();
-  return s.ok() ? detail::perform(exec, work{quantizer, from, scales, key, words.data()}) : s;
+  if (!s.ok()) { return s; }
+  return detail::perform(
+    exec,
+    [&](int threads, auto set) {
+      constexpr int room = size / 32 * Reducer::lane_bits;
+      detail::coding<size, Quantizer, Reducer> const codes{.coder = {.quantizer = quantizer}};
+      detail::parallel_for(threads, scales.size(), [&](std::uint64_t chunk) {
+        detail::with_whole_chunk<size>(from, chunk, [&]<class From>(From const* of) {
+          detail::chunk_source<From> const source{of, nullptr};
+          std::uint32_t* const to = words.data() + chunk * room;
+          detail::encode_chunk(set, codes, key, 0, chunk, scales[chunk], of, source, to, nullptr);
+        });
+      });
+    },
+    [&](auto const& on) {
+      using kernel = detail::quantize_kernel<size, Quantizer, Reducer, element>;
+      return on.run(
+        kernel{{}, quantizer, from.data(), from.size(), scales.data(), key, words.data()},
+        kernel::chunk::blocks(from.size()));
+    });
 }
 
 }  // namespace tersum::inline v0

@@ -35,69 +35,30 @@ struct reduce_list_kernel {
   }
 };
 
+//! One launch for what is whole vectors of 16 bytes in all arrays, and one for what is not.
+template <class Executor, class Op>
+[[nodiscard]] status reduce_on_blocks(Executor const& exec,
+                                      Op const& op,
+                                      std::span<typename Op::element> to,
+                                      array_list<typename Op::element> const& from)
+{
+  constexpr int in_vector = 16 / static_cast<int>(sizeof(typename Op::element));
+  constexpr int threads   = tuning_of<Executor>.cuda.reduce_threads;
+  auto misplace           = reinterpret_cast<std::uintptr_t>(to.data());
+  for (int i = 0; i < from.count; ++i) {
+    misplace |= reinterpret_cast<std::uintptr_t>(from.array[i]);
+  }
+  std::size_t const done = misplace % 16 == 0 ? to.size() / in_vector * in_vector : 0;
+  std::size_t const left = to.size() - done;
+  reduce_list_kernel<Op, in_vector> const vectors{op, to.data(), from, 0, done};
+  if (status const s = exec.run(vectors, divide_up(done / in_vector, threads)); !s.ok()) {
+    return s;
+  }
+  reduce_list_kernel<Op, 1> const rest{op, to.data(), from, done, left};
+  return exec.run(rest, divide_up(left, threads));
+}
+
 //! Reduces several payloads, of which number i begins at payload_at(i).
-template <class Op, class Payloads>
-struct reduce_work {
-  using element = typename Op::element;
-
-  Op const& op;
-  std::span<element> to;
-  std::size_t ranks;
-  Payloads const& payload_at;
-
-  [[nodiscard]] status on_host(int threads, instruction_set set) const
-  {
-    return each_list([&](array_list<element> const& from) {
-      auto const count = static_cast<std::size_t>(from.count);
-      reduce_arrays(threads, set, op, to.data(), from.array, count, to.size());
-      return status{};
-    });
-  }
-
-  template <class Executor>
-  [[nodiscard]] status on_blocks(Executor const& exec) const
-  {
-    return each_list([&](array_list<element> const& from) { return reduce_on_blocks(exec, from); });
-  }
-
- private:
-  //! One launch for what is whole vectors of 16 bytes in all arrays, and one for what is not.
-  template <class Executor>
-  [[nodiscard]] status reduce_on_blocks(Executor const& exec, array_list<element> const& from) const
-  {
-    constexpr int in_vector = 16 / static_cast<int>(sizeof(element));
-    constexpr int threads   = tuning_of<Executor>.cuda.reduce_threads;
-    auto misplace           = reinterpret_cast<std::uintptr_t>(to.data());
-    for (int i = 0; i < from.count; ++i) {
-      misplace |= reinterpret_cast<std::uintptr_t>(from.array[i]);
-    }
-    std::size_t const done = misplace % 16 == 0 ? to.size() / in_vector * in_vector : 0;
-    std::size_t const left = to.size() - done;
-    reduce_list_kernel<Op, in_vector> const vectors{op, to.data(), from, 0, done};
-    if (status const s = exec.run(vectors, divide_up(done / in_vector, threads)); !s.ok()) {
-      return s;
-    }
-    reduce_list_kernel<Op, 1> const rest{op, to.data(), from, done, left};
-    return exec.run(rest, divide_up(left, threads));
-  }
-
-  //! Calls body(list) for as many payloads as a launch takes. Every list after the first begins with the result so far.
-  template <class Body>
-  [[nodiscard]] status each_list(Body const& body) const
-  {
-    std::size_t next = 0;
-    while (next < ranks) {
-      array_list<element> from{};
-      if (next > 0) { from.array[from.count++] = to.data(); }
-      while (next < ranks && from.count < array_list<element>::most) {
-        from.array[from.count++] = payload_at(next++);
-      }
-      if (status const s = body(from); !s.ok()) { return s; }
-    }
-    return {};
-  }
-};
-
 template <class Executor, class Op, class Payloads>
 [[nodiscard]] status reduce_payloads(Executor const& exec,
                                      Op const& op,
@@ -122,7 +83,23 @@ template <class Executor, class Op, class Payloads>
   if (ranks == 1) {
     return payload_at(0) == to.data() ? status{} : exec.copy(to.data(), payload_at(0), to.size());
   }
-  return perform(exec, reduce_work<Op, Payloads>{op, to, ranks, payload_at});
+  // As many payloads at a time as a launch takes. Every list after the first begins with the result so far.
+  status outcome;
+  for (std::size_t next = 0; next < ranks && outcome.ok();) {
+    array_list<element> from{};
+    if (next > 0) { from.array[from.count++] = to.data(); }
+    while (next < ranks && from.count < array_list<element>::most) {
+      from.array[from.count++] = payload_at(next++);
+    }
+    outcome = perform(
+      exec,
+      [&](int threads, auto set) {
+        auto const count = static_cast<std::size_t>(from.count);
+        reduce_arrays(threads, set, op, to.data(), from.array, count, to.size());
+      },
+      [&](auto const& on) { return reduce_on_blocks(on, op, to, from); });
+  }
+  return outcome;
 }
 
 }  // namespace detail

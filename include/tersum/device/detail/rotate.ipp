@@ -46,10 +46,8 @@ struct array_rotation {
 };
 
 template <class Rotator, class Element>
-struct rotate_kernel {
-  using rotation               = array_rotation<Rotator>;
-  static constexpr int threads = rotation::threads;
-  static constexpr int shared  = rotation::shared;
+struct rotate_kernel : array_rotation<Rotator> {
+  using rotation = array_rotation<Rotator>;
 
   Rotator rotator;
   Element const* values;
@@ -80,10 +78,8 @@ struct rotate_kernel {
 };
 
 template <class Rotator, class Element>
-struct rotate_back_kernel {
-  using rotation               = array_rotation<Rotator>;
-  static constexpr int threads = rotation::threads;
-  static constexpr int shared  = rotation::shared;
+struct rotate_back_kernel : array_rotation<Rotator> {
+  using rotation = array_rotation<Rotator>;
 
   Rotator rotator;
   float const* rotated;
@@ -116,84 +112,6 @@ struct rotate_back_kernel {
   }
 };
 
-template <class Rotator, class Element>
-struct rotate_work {
-  static constexpr int size = Rotator::rotation_size;
-
-  Rotator const& rotator;
-  std::span<Element const> values;
-  float* rotated;
-  std::uint64_t chunks;
-  std::uint64_t key;
-
-  [[nodiscard]] status on_host(int threads, instruction_set set) const
-  {
-    parallel_for(threads, chunks, [&](std::uint64_t chunk) {
-      alignas(64) float x[extent(size)];
-      float* const to = rotated + chunk * size;
-      with_whole_chunk<size>(values, chunk, [&](auto const* from) {
-        if constexpr (array_rotation<Rotator>::in_registers) {
-          rotate_to_rows<size>(set, key, chunk, from, x);
-          rows_to_array<size>(set, x, to);
-        } else {
-          float scratch[extent(size)];
-          for (int i = 0; i < size; ++i) { x[i] = to_float(from[i]); }
-          rotator.forward(host_group{}, x, scratch, rotation_key{key, chunk});
-          std::copy_n(x, size, to);
-        }
-      });
-    });
-    return {};
-  }
-
-  template <class Executor>
-  [[nodiscard]] status on_blocks(Executor const& exec) const
-  {
-    rotate_kernel<Rotator, Element> const all{rotator, values.data(), values.size(), rotated, key};
-    return exec.run(all, block_chunk<size>::blocks(values.size()));
-  }
-};
-
-template <class Rotator, class Element>
-struct rotate_back_work {
-  static constexpr int size = Rotator::rotation_size;
-
-  Rotator const& rotator;
-  float const* rotated;
-  std::span<Element> values;
-  std::uint64_t chunks;
-  std::uint64_t key;
-
-  [[nodiscard]] status on_host(int threads, instruction_set set) const
-  {
-    constexpr float unit = array_rotation<Rotator>::unit;
-    parallel_for(threads, chunks, [&](std::uint64_t chunk) {
-      alignas(64) float x[extent(size)];
-      float const* const from = rotated + chunk * size;
-      write_whole_chunk<size>(values, chunk, [&](Element* to) {
-        if constexpr (array_rotation<Rotator>::in_registers) {
-          array_to_rows<size>(set, from, x);
-          rotate_from_rows<size>(set, key, chunk, unit, x, to);
-        } else {
-          float scratch[extent(size)];
-          std::copy_n(from, size, x);
-          rotator.backward(host_group{}, x, scratch, rotation_key{key, chunk});
-          for (int i = 0; i < size; ++i) { to[i] = finite_from_float<Element>(x[i] * unit); }
-        }
-      });
-    });
-    return {};
-  }
-
-  template <class Executor>
-  [[nodiscard]] status on_blocks(Executor const& exec) const
-  {
-    rotate_back_kernel<Rotator, Element> const all{
-      rotator, rotated, values.data(), values.size(), key};
-    return exec.run(all, block_chunk<size>::blocks(values.size()));
-  }
-};
-
 //! Whether arrays can be rotated, in either direction; if not, the sentence names the argument.
 template <class Rotator, class Element, class Rotated>
 [[nodiscard]] status check_rotation(Rotator const& rotator,
@@ -220,12 +138,34 @@ status rotate(Executor const& exec,
               std::span<float> rotated,
               std::uint64_t key)
 {
-  using element = std::ranges::range_value_t<Values>;
-  using work    = detail::rotate_work<Rotator, element>;
-  std::span<element const> const from{values};
-  if (status const s = detail::check_rotation(rotator, from, rotated); !s.ok()) { return s; }
-  std::uint64_t const chunks = rotated.size() / Rotator::rotation_size;
-  return detail::perform(exec, work{rotator, from, rotated.data(), chunks, key});
+  using element      = std::ranges::range_value_t<Values>;
+  constexpr int size = Rotator::rotation_size;
+  std::span<element const> const all{values};
+  if (status const s = detail::check_rotation(rotator, all, rotated); !s.ok()) { return s; }
+  return detail::perform(
+    exec,
+    [&](int threads, auto set) {
+      detail::parallel_for(threads, rotated.size() / size, [&](std::uint64_t chunk) {
+        alignas(64) float x[detail::extent(size)];
+        float* const to = rotated.data() + chunk * size;
+        detail::with_whole_chunk<size>(all, chunk, [&](auto const* from) {
+          if constexpr (detail::array_rotation<Rotator>::in_registers) {
+            detail::rotate_to_rows<size>(set, key, chunk, from, x);
+            detail::rows_to_array<size>(set, x, to);
+          } else {
+            float scratch[detail::extent(size)];
+            for (int i = 0; i < size; ++i) { x[i] = to_float(from[i]); }
+            rotator.forward(host_group{}, x, scratch, rotation_key{key, chunk});
+            std::copy_n(x, size, to);
+          }
+        });
+      });
+    },
+    [&](auto const& on) {
+      using kernel = detail::rotate_kernel<Rotator, element>;
+      return on.run(kernel{{}, rotator, all.data(), all.size(), rotated.data(), key},
+                    kernel::chunk::blocks(all.size()));
+    });
 }
 
 template <executor Executor, chunk_rotator Rotator, writable_values Values>
@@ -235,12 +175,38 @@ status rotate_back(Executor const& exec,
                    Values&& values,
                    std::uint64_t key)
 {
-  using element = std::ranges::range_value_t<Values>;
-  using work    = detail::rotate_back_work<Rotator, element>;
-  std::span<element> const to{values};
-  if (status const s = detail::check_rotation(rotator, to, rotated); !s.ok()) { return s; }
-  std::uint64_t const chunks = rotated.size() / Rotator::rotation_size;
-  return detail::perform(exec, work{rotator, rotated.data(), to, chunks, key});
+  using element      = std::ranges::range_value_t<Values>;
+  constexpr int size = Rotator::rotation_size;
+  std::span<element> const all{values};
+  if (status const s = detail::check_rotation(rotator, all, rotated); !s.ok()) { return s; }
+  return detail::perform(
+    exec,
+    [&](int threads, auto set) {
+      using rotation       = detail::array_rotation<Rotator>;
+      constexpr float unit = rotation::unit;
+      detail::parallel_for(threads, rotated.size() / size, [&](std::uint64_t chunk) {
+        alignas(64) float x[detail::extent(size)];
+        float const* const from = rotated.data() + chunk * size;
+        detail::write_whole_chunk<size>(all, chunk, [&](element* to) {
+          if constexpr (rotation::in_registers) {
+            detail::array_to_rows<size>(set, from, x);
+            detail::rotate_from_rows<size>(set, key, chunk, unit, x, to);
+          } else {
+            float scratch[detail::extent(size)];
+            std::copy_n(from, size, x);
+            rotator.backward(host_group{}, x, scratch, rotation_key{key, chunk});
+            for (int i = 0; i < size; ++i) {
+              to[i] = detail::finite_from_float<element>(x[i] * unit);
+            }
+          }
+        });
+      });
+    },
+    [&](auto const& on) {
+      using kernel = detail::rotate_back_kernel<Rotator, element>;
+      return on.run(kernel{{}, rotator, rotated.data(), all.data(), all.size(), key},
+                    kernel::chunk::blocks(all.size()));
+    });
 }
 
 }  // namespace tersum::inline v0

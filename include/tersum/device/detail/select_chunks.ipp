@@ -56,40 +56,6 @@ struct select_chunks_kernel {
   }
 };
 
-template <class Norm>
-struct select_chunks_work {
-  norm_selection<Norm> args;
-
-  [[nodiscard]] status on_host(int threads, instruction_set) const
-  {
-    selection_args const& own = args.selection;
-    chunk_selection{threads, own.rule, args.chunks, own.scratch->histogram[0], own.places}.run(
-      [this](std::uint64_t chunk) { return energy_bits(args.norms[chunk], 1); },
-      own.scratch->header,
-      args.turn);
-    return {};
-  }
-
-  template <class Executor>
-  [[nodiscard]] status on_blocks(Executor const& exec) const
-  {
-    bool one_level = true;
-    for (std::uint32_t step = 0; step < args.selection.rule.steps; ++step) {
-      one_level = one_level && args.selection.rule.level[step] == 1;
-    }
-    return one_level ? launch<1>(exec) : launch<max_levels>(exec);
-  }
-
- private:
-  template <unsigned Levels, class Executor>
-  [[nodiscard]] status launch(Executor const& exec) const
-  {
-    std::uint64_t const blocks =
-      maximum<std::uint64_t>(select_blocks(args.chunks, tuning_of<Executor>.cuda), 1);
-    return run_together(exec, select_chunks_kernel<Levels, Norm>{args}, blocks);
-  }
-};
-
 }  // namespace detail
 
 template <int Size, class Scalar>
@@ -150,9 +116,27 @@ status select_chunks(Executor const& exec,
       .result();
   if (!s.ok()) { return s; }
   auto* const scratch = reinterpret_cast<detail::selection_scratch*>(workspace.data());
-  return detail::perform(exec,
-                         detail::select_chunks_work<Norm>{
-                           {norms.size(), norms.data(), {rule, scratch, places.data()}, turn}});
+  detail::norm_selection<Norm> const args{
+    norms.size(), norms.data(), {rule, scratch, places.data()}, turn};
+  return detail::perform(
+    exec,
+    [&](int threads, auto) {
+      detail::chunk_selection{threads, rule, norms.size(), scratch->histogram[0], places.data()}
+        .run([&](std::uint64_t chunk) { return detail::energy_bits(norms[chunk], 1); },
+             scratch->header,
+             turn);
+    },
+    [&](auto const& on) -> status {
+      bool one_level = true;
+      for (std::uint32_t step = 0; step < rule.steps; ++step) {
+        one_level = one_level && rule.level[step] == 1;
+      }
+      std::uint64_t const blocks = detail::maximum<std::uint64_t>(
+        detail::select_blocks(norms.size(), detail::tuning_of<Executor>.cuda), 1);
+      return one_level
+               ? run_together(on, detail::select_chunks_kernel<1, Norm>{args}, blocks)
+               : run_together(on, detail::select_chunks_kernel<max_levels, Norm>{args}, blocks);
+    });
 }
 
 }  // namespace tersum::inline v0
