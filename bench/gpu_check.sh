@@ -569,7 +569,7 @@ run_second() {
   run_ncu "${rest[@]}"
   save
   # The rest of what bench/README.md lists, while there is time.
-  for operation in local recompress reduce_once exchange; do
+  for operation in local recompress exchange; do
     measure "$operation" cuda 20 "^$operation/.*/n:$largest/"
   done
   measure low_rank low_rank 20 '/(powersgd|gram_schmidt)_'

@@ -38,8 +38,7 @@ template <int Bits>
 void compile_reduce_kernels()
 {
   compile(&detail::reduce_vectors_kernel<saturating_add<Bits>>,
-          &detail::reduce_elements_kernel<saturating_add<Bits>>,
-          &detail::reduce_once_kernel<Bits, 8>);
+          &detail::reduce_elements_kernel<saturating_add<Bits>>);
 }
 
 // The encoder, which looks up, and what a server's sums take besides. 32 coordinates a thread; to unpack 16.

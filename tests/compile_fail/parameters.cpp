@@ -5,7 +5,6 @@
 //! Policies with parameters that they cannot have.
 
 #include <tersum/reduce/guard_lanes.hpp>
-#include <tersum/reduce/saturate_once.hpp>
 #include <tersum/reduce/widening_sum.hpp>
 #include <tersum/tersum.hpp>
 #include <tersum_baselines/tersum_baselines.hpp>
@@ -57,7 +56,5 @@ int const world_16 = guard_lanes<8, std::uint16_t>::max_world(7);
 int const world_2 = guard_lanes<2>::max_world(1);
 // expected: tersum: widening_sum<CodeBits, LaneBits> sums native integers of 8, 16 or 32 bits
 int const world_4 = widening_sum<4, 4>::max_world(7);
-// expected: tersum: saturate_once<Bits> has lanes of 2, 4 or 8 bits
-saturate_once<16> const sum;
 // expected: tersum: lookup_sum has indices of 1, 2, 4 or 8 bits
 int const world_3 = lookup_sum<lookup_table<0, 1, 2, 3, 5, 6, 7, 8>>::max_world;

@@ -15,7 +15,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <deque>
 #include <random>
 #include <span>
 #include <type_traits>
@@ -116,83 +115,6 @@ TEST_CASE_TEMPLATE("[kernels] reductions of two arrays at any address and of any
     CAPTURE(order);
     compare_reduction<Op>(emulated_executor{order});
   }
-}
-
-// The exact sum of one lane over the ranks, clamped once.
-template <int Bits>
-[[nodiscard]] std::uint32_t clamped_sum(std::span<std::uint32_t const> words)
-{
-  constexpr int limit  = (1 << (Bits - 1)) - 1;
-  std::uint32_t result = 0;
-  for (int at = 0; at < 32; at += Bits) {
-    int sum = 0;
-    for (std::uint32_t const word : words) {
-      int const lane = static_cast<int>(word >> at & ((1U << Bits) - 1));
-      sum += lane > limit ? lane - (1 << Bits) : lane;
-    }
-    auto const lane = static_cast<std::uint32_t>(std::clamp(sum, -limit, limit));
-    result |= (lane & ((1U << Bits) - 1)) << at;
-  }
-  return result;
-}
-
-template <int Bits, int Ranks>
-void compare_reduce_once()
-{
-  CAPTURE(Bits);
-  CAPTURE(Ranks);
-  for (std::size_t const count :
-       {std::size_t{0}, std::size_t{1}, std::size_t{256}, std::size_t{259}}) {
-    CAPTURE(count);
-    std::deque<host_buffer> buffers;
-    std::vector<std::vector<std::uint32_t>> words;
-    detail::rank_arrays<word4, Ranks> arrays{};
-    for (unsigned rank = 0; rank < Ranks; ++rank) {
-      words.push_back(random_elements<std::uint32_t>(4 * count, 10 + rank));
-      // Some words stand at an end on every rank, where the fields are fullest.
-      for (std::size_t i = 0; i < 4 * count; i += 7) {
-        words.back()[i] = i % 2 == 0 ? packed_codes<Bits>::signs : ~packed_codes<Bits>::signs;
-      }
-      buffers.emplace_back(16 * count, 0, std::byte{0})
-        .write(std::as_bytes(std::span{words.back()}));
-      arrays.array[rank] = elements<word4>(buffers.back());
-    }
-    std::vector<std::uint32_t> exact, once;
-    for (std::size_t i = 0; i < 4 * count; ++i) {
-      std::vector<std::uint32_t> of_ranks;
-      saturate_once<Bits> sum;
-      for (auto const& rank : words) {
-        of_ranks.push_back(rank[i]);
-        sum.add(rank[i]);
-      }
-      exact.push_back(clamped_sum<Bits>(of_ranks));
-      once.push_back(sum.result(Ranks));
-    }
-    CHECK(once == exact);
-    for (emulator::thread_order const order : emulator::thread_orders) {
-      CAPTURE(order);
-      host_buffer const to{16 * count, 0, std::byte{0xa5}};
-      emulated_executor{order}.template reduce_once<Bits, Ranks>(
-        elements<word4>(to), arrays, count);
-      std::vector<std::uint32_t> got(4 * count);
-      std::copy_n(to.contents().data(), 16 * count, std::as_writable_bytes(std::span{got}).data());
-      CHECK(got == exact);
-    }
-  }
-}
-
-TEST_CASE("[kernels] the sum of all ranks, saturated once")
-{
-  compare_reduce_once<2, 1>();
-  compare_reduce_once<2, 42>();
-  compare_reduce_once<2, 85>();
-  compare_reduce_once<4, 2>();
-  compare_reduce_once<4, 8>();
-  compare_reduce_once<4, 9>();
-  compare_reduce_once<4, 17>();
-  compare_reduce_once<8, 3>();
-  compare_reduce_once<8, 128>();
-  compare_reduce_once<8, 257>();
 }
 
 }  // namespace

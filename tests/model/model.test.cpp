@@ -54,6 +54,13 @@ double simulated_pieces(double encode, double send, double decode, int pieces)
   return computes;
 }
 
+// An all-gather of so many bytes from each rank.
+[[nodiscard]] double gather_seconds(model::network const& net, double bytes, int ranks)
+{
+  return model::rounds_seconds(
+    {.payload = bytes, .meets = model::meeting::gathered}, net, route::ring, ranks);
+}
+
 }  // namespace
 
 TEST_CASE("a ring takes the time of its messages, one by one")
@@ -63,11 +70,11 @@ TEST_CASE("a ring takes the time of its messages, one by one")
     for (double const bytes : {0.0, 1.0, 1e6, 3e8}) {
       CHECK(model::all_reduce_seconds(net, route::ring, bytes, ranks) ==
             doctest::Approx(simulated_ring(net, bytes, ranks, 2 * (ranks - 1))).epsilon(1e-12));
-      CHECK(model::reduce_scatter_seconds(net, route::ring, bytes, ranks) ==
-            doctest::Approx(simulated_ring(net, bytes, ranks, ranks - 1)).epsilon(1e-12));
       // Of n bytes from each rank, p n are cut into p blocks.
-      CHECK(model::gather_seconds(net, route::ring, bytes, ranks) ==
-            doctest::Approx(simulated_ring(net, bytes * ranks, ranks, ranks - 1)).epsilon(1e-12));
+      if (bytes > 0) {
+        CHECK(gather_seconds(net, bytes, ranks) ==
+              doctest::Approx(simulated_ring(net, bytes * ranks, ranks, ranks - 1)).epsilon(1e-12));
+      }
     }
   }
 }
@@ -97,7 +104,6 @@ TEST_CASE("a collective of one rank takes no time, and more ranks never take les
   model::network const net{.latency = 1e-5, .bandwidth = 1e9, .burst = 100, .add_rate = 1e10};
   for (route const way : {route::ring, route::direct, route::tree}) {
     CHECK(model::all_reduce_seconds(net, way, 1e6, 1) == 0);
-    CHECK(model::gather_seconds(net, way, 1e6, 1) == 0);
     double before = 0;
     for (int ranks = 2; ranks < 70; ++ranks) {
       double const now = model::all_reduce_seconds(net, way, 1e6, ranks);
@@ -116,20 +122,8 @@ TEST_CASE("gathering moves less than reducing below 32 / p bits against 16")
   for (int const ranks : {2, 8, 32, 96}) {
     double const reduced = model::all_reduce_seconds(ten_gigabits, route::ring, 16e6, ranks);
     double const tie     = 32.0 / ranks * 1e6;
-    CHECK(model::gather_seconds(ten_gigabits, route::ring, tie, ranks) ==
-          doctest::Approx(reduced).epsilon(1e-12));
+    CHECK(gather_seconds(ten_gigabits, tie, ranks) == doctest::Approx(reduced).epsilon(1e-12));
   }
-}
-
-TEST_CASE("two levels move a share of the bytes between hosts")
-{
-  model::network const inner{.bandwidth = 100e9};
-  model::network const outer{.latency = 1e-5, .bandwidth = 1e9};
-  // 8 ranks a host, 4 hosts, 8e8 bytes: 7/8 n / 100e9 twice inside; 2 3/4 n / 8 / 1e9 and 6 messages outside.
-  CHECK(model::two_level_all_reduce_seconds(inner, outer, route::ring, 8e8, 8, 4) ==
-        doctest::Approx(2 * 7e-3 + .15 + 6e-5).epsilon(1e-12));
-  CHECK(model::two_level_all_reduce_seconds(inner, outer, route::ring, 8e8, 8, 1) ==
-        doctest::Approx(model::all_reduce_seconds(inner, route::ring, 8e8, 8)).epsilon(1e-12));
 }
 
 TEST_CASE("volumes are those of plans")
@@ -233,36 +227,7 @@ TEST_CASE("a step hides what is ready before the end of the backward pass")
   constexpr std::array<double, 4> one_slow{.3, .01, .01, .01};
   CHECK(model::overlapped_step_seconds(work, sizes, one_slow) == doctest::Approx(.1 + .355 + .03));
   CHECK(model::overlapped_step_seconds(work, {}, {}) == doctest::Approx(.1 + .22));
-
-  // The closed form: max(gamma T, (k - 1) t) + t_last.
-  CHECK(model::overlapped_step_seconds(work, 5, .01, .02) == doctest::Approx(.1 + .22 + .02));
-  CHECK(model::overlapped_step_seconds(work, 5, .1, .02) == doctest::Approx(.1 + .4 + .02));
   CHECK(model::step_seconds(work, .4) == doctest::Approx(.7));
-  CHECK(model::scaling_efficiency(work, .6) == doctest::Approx(.5));
-}
-
-TEST_CASE("the required ratio makes the ring as long as the backward pass")
-{
-  model::computing const work{.backward = .05, .overlap_slowdown = 1.07};
-  model::network const net{.latency = 1e-5, .bandwidth = 1.25e9};
-  for (int const ranks : {2, 16, 96}) {
-    double const ratio = model::required_ratio(work, net, 4e8, ranks);
-    CHECK(model::all_reduce_seconds(net, route::ring, 4e8 / ratio, ranks) ==
-          doctest::Approx(.0535));
-  }
-  CHECK(model::required_ratio(work, net, 1e6, 16) == 1);
-  CHECK(model::required_ratio(work, {.latency = .1, .bandwidth = 1e9}, 1e6, 16) ==
-        model::unlimited);
-  // Twice the batch needs half the ratio, and so does twice the network; processors twice as fast need twice.
-  model::network const free{.bandwidth = 1.25e9};
-  double const ratio = model::required_ratio(work, free, 4e8, 16);
-  CHECK(model::required_ratio(model::larger_batch(work, 2), free, 4e8, 16) ==
-        doctest::Approx(ratio / 2));
-  CHECK(model::required_ratio(work, model::faster_network(free, 2), 4e8, 16) ==
-        doctest::Approx(ratio / 2));
-  CHECK(model::required_ratio(model::faster_computing(work, 2), free, 4e8, 16) ==
-        doctest::Approx(2 * ratio));
-  CHECK(model::faster_coding({2, 4, 8}, 2).reduce == 2);
 }
 
 TEST_CASE("the fit finds the network that made the times")

@@ -155,35 +155,12 @@ TEST_CASE("fp16 and fp32 alone foretell a computing time that compressed rounds 
   CHECK(1 / 24.9 < vgg_floor);
 }
 
-TEST_CASE("a fourfold reduction is enough where the backward pass is a quarter of the ring")
-{
-  // Agarwal et al. find that about 4 times fewer bytes are enough at 10 Gbit/s. By the model that holds from these backward
-  // times on, 64 ranks, gamma = 1.07: those of their GPUs were not to be had.
-  struct row {
-    double bytes;
-    double milliseconds;
-  };
-  constexpr row rows[] = {
-    {97.5e6, 35.9}, {170e6, 62.6}, {420e6, 154.6}};  // ResNet-50, -101, BERT-base
-  for (row const& r : rows) {
-    model::computing const work{.backward = 1e-3 * r.milliseconds, .overlap_slowdown = 1.07};
-    model::network const net{.bandwidth = 1.25e9};
-    CHECK(model::required_ratio(work, net, r.bytes, 64) == doctest::Approx(4).epsilon(.002));
-    // Half the batch needs 8, and a quarter of the bandwidth 16.
-    CHECK(model::required_ratio(model::larger_batch(work, .5), net, r.bytes, 64) ==
-          doctest::Approx(8).epsilon(.002));
-    CHECK(model::required_ratio(work, model::faster_network(net, .25), r.bytes, 64) ==
-          doctest::Approx(16).epsilon(.002));
-  }
-}
-
 TEST_CASE("coding of 50 ms where communication takes 200 ms gains at most a factor of 4")
 {
   // Agarwal et al.: even if nothing at all were sent. With any computing beside it, less.
   CHECK(model::step_seconds({}, .2) / model::step_seconds({}, .05) == doctest::Approx(4));
   model::computing const work{.backward = .1};
   CHECK(model::step_seconds(work, .2) / model::step_seconds(work, .05) == doctest::Approx(2));
-  CHECK(model::most_speedup(work, model::step_seconds(work, .2)) == doctest::Approx(3));
 }
 
 TEST_CASE("gathered values with indices pay below the published shares")
@@ -195,8 +172,12 @@ TEST_CASE("gathered values with indices pay below the published shares")
   };
   for (row const r : {row{64, .0104}, row{96, .0069}}) {
     model::network const net{.bandwidth = 1.25e9};
-    double const reduced  = model::all_reduce_seconds(net, model::route::ring, 2, r.ranks);
-    double const gathered = model::gather_seconds(net, model::route::ring, 6 * r.share, r.ranks);
+    double const reduced = model::all_reduce_seconds(net, model::route::ring, 2, r.ranks);
+    double const gathered =
+      model::rounds_seconds({.payload = 6 * r.share, .meets = model::meeting::gathered},
+                            net,
+                            model::route::ring,
+                            r.ranks);
     CHECK(gathered == doctest::Approx(reduced).epsilon(.01));
   }
 }

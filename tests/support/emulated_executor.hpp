@@ -87,18 +87,6 @@ struct basic_emulated_executor : exchange_launches<basic_emulated_executor<Of...
     }
   }
 
-  //! `reduce_once` over the arrays of all ranks, `count` vectors of 16 bytes each.
-  template <int Bits, int Ranks>
-  void reduce_once(word4* to,
-                   detail::rank_arrays<word4, Ranks> const& from,
-                   std::size_t count) const
-  {
-    launch(blocks_of<tuned.cuda.reduce_threads>(count),
-           tuned.cuda.reduce_threads,
-           0,
-           [&](auto& context) { detail::reduce_once<Bits>(context, to, from, count); });
-  }
-
   template <class Item>
   [[nodiscard]] status each(Item const& item, std::size_t count) const
   {

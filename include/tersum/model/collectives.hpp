@@ -81,57 +81,6 @@ enum class route : unsigned char {
          all_reduce_sums(way, bytes, ranks) / net.add_rate;
 }
 
-//! @name Halves of an all-reduce
-//! What sharded training does with gradients and with parameters.
-//! @{
-
-//! @brief A reduce-scatter: half of the messages and bytes of an all-reduce, and all of its sums. Not as a tree.
-[[nodiscard]] constexpr double reduce_scatter_seconds(network const& net,
-                                                      route way,
-                                                      double bytes,
-                                                      int ranks) noexcept
-{
-  return send_seconds(
-           net, all_reduce_messages(way, ranks) / 2, all_reduce_traffic(way, bytes, ranks) / 2) +
-         all_reduce_sums(way, bytes, ranks) / net.add_rate;
-}
-
-//! @brief An all-gather to n bytes, of which each rank has n / p: a half of an all-reduce, without the sums.
-[[nodiscard]] constexpr double all_gather_seconds(network const& net,
-                                                  route way,
-                                                  double bytes,
-                                                  int ranks) noexcept
-{
-  return send_seconds(
-    net, all_reduce_messages(way, ranks) / 2, all_reduce_traffic(way, bytes, ranks) / 2);
-}
-//! @}
-
-//! @brief An all-gather of n bytes from each rank: (p - 1) n / B. What cannot be summed is exchanged like this (Agarwal et
-//! al., On the utility of gradient compression in distributed training systems, 2022), and its time grows with p.
-[[nodiscard]] constexpr double gather_seconds(network const& net,
-                                              route way,
-                                              double bytes,
-                                              int ranks) noexcept
-{
-  return all_gather_seconds(net, way, bytes * ranks, ranks);
-}
-
-//! @brief An all-reduce within hosts and between them: reduce-scatter inside, all-reduce of a host's parts outside, where
-//! each rank has its own share of the host's link, all-gather inside.
-//! @param outer  As one rank sees it while all ranks of its host send.
-[[nodiscard]] constexpr double two_level_all_reduce_seconds(network const& inner,
-                                                            network const& outer,
-                                                            route way,
-                                                            double bytes,
-                                                            int ranks_of_host,
-                                                            int hosts) noexcept
-{
-  return reduce_scatter_seconds(inner, way, bytes, ranks_of_host) +
-         all_reduce_seconds(outer, way, bytes / std::max(1, ranks_of_host), hosts) +
-         all_gather_seconds(inner, way, bytes, ranks_of_host);
-}
-
 }  // namespace model
 
 }  // namespace tersum::inline v0

@@ -56,12 +56,6 @@ struct coding {
     0;  //!< From the reduced payload to the mean; of a gathered one, the payload of one rank.
 };
 
-//! @brief The same work done so many times as fast.
-[[nodiscard]] constexpr coding faster_coding(coding const& costs, double times) noexcept
-{
-  return {costs.encode / times, costs.reduce / times, costs.decode / times};
-}
-
 //! @brief Who computes where. On a device of its own each rank has one core.
 struct host {
   int ranks        = 1;          //!< Ranks that compute at the same time on this host.

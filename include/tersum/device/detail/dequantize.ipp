@@ -76,7 +76,7 @@ status dequantize(Executor const& exec,
       constexpr int room = size / 32 * Reducer::lane_bits;
       detail::parallel_for(threads, steps.size(), [&](std::uint64_t chunk) {
         detail::write_whole_chunk<size>(to, chunk, [&](element* values_of) {
-          detail::chunk_step counts{};
+          chunk_step counts{};
           detail::decode_chunk<codes>(
             set, world, 0, chunk, steps[chunk], words.data() + chunk * room, values_of, counts);
         });

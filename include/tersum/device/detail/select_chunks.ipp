@@ -133,9 +133,10 @@ status select_chunks(Executor const& exec,
       }
       std::uint64_t const blocks = detail::maximum<std::uint64_t>(
         detail::select_blocks(norms.size(), detail::tuning_of<Executor>.cuda), 1);
-      return one_level
-               ? run_together(on, detail::select_chunks_kernel<1, Norm>{args}, blocks)
-               : run_together(on, detail::select_chunks_kernel<max_levels, Norm>{args}, blocks);
+      return one_level ? run_together(on, detail::select_chunks_kernel<1, Norm>{args}, blocks)
+                       : run_together(on,
+                                      detail::select_chunks_kernel<detail::max_levels, Norm>{args},
+                                      blocks);
     });
 }
 

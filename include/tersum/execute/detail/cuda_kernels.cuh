@@ -137,14 +137,6 @@ __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
   reduce_segments(kernel_context_t<Of...>{}, op, to, a, b, count);
 }
 
-template <int Bits, int Ranks, class... Of>
-__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
-  reduce_threads<kernel_context_t<Of...>>)
-  reduce_once_kernel(word4* to, rank_arrays<word4, Ranks> from, std::size_t count)
-{
-  reduce_once<Bits>(kernel_context_t<Of...>{}, to, from, count);
-}
-
 template <class Item, class... Of>
 __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
   item_threads<kernel_context_t<Of...>>) item_kernel(Item item, std::size_t count)

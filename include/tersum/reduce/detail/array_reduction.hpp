@@ -11,7 +11,6 @@
 #include <tersum/detail/bits.hpp>
 #include <tersum/reduce/detail/array_list.hpp>
 #include <tersum/reduce/native.hpp>
-#include <tersum/reduce/saturate_once.hpp>
 #include <tersum/tuning.hpp>
 #include <tersum/types.hpp>
 
@@ -190,39 +189,6 @@ TERSUM_BODY void reduce_list(Context const& ctx,
     }
   }
   ctx.store(reinterpret_cast<several*>(to + first + at), sum);
-}
-
-//! @brief The arrays of all ranks, for a reduction of all of them in one launch.
-template <class Element, int Ranks>
-struct rank_arrays {
-  Element const* array[extent(Ranks)];
-};
-
-//! @brief to[i] = the exact sum of the ranks' lanes, saturated once, for `count` vectors of 16 bytes, one a thread.
-template <int Bits, int Ranks, class Context>
-TERSUM_BODY void reduce_once(Context const& ctx,
-                             word4* to,
-                             rank_arrays<word4, Ranks> const& from,
-                             std::size_t count)
-{
-  static_assert(Ranks <= saturate_once<Bits>::max_words,
-                "tersum: reduce_once<Bits, Ranks> sums more ranks than saturate_once<Bits> holds");
-  std::size_t const at =
-    static_cast<std::size_t>(ctx.block_rank()) * reduce_threads<Context> + ctx.thread_rank();
-  if (at >= count) { return; }
-  saturate_once<Bits> sums[4];
-  TERSUM_UNROLL
-  for (int rank = 0; rank < Ranks; ++rank) {
-    word4 const four = ctx.load(from.array[rank] + at);
-    sums[0].add(four.x);
-    sums[1].add(four.y);
-    sums[2].add(four.z);
-    sums[3].add(four.w);
-  }
-  ctx.store(
-    to + at,
-    word4{
-      sums[0].result(Ranks), sums[1].result(Ranks), sums[2].result(Ranks), sums[3].result(Ranks)});
 }
 
 }  // namespace tersum::inline v0::detail
