@@ -8,9 +8,7 @@
 
 #include <tersum/concepts.hpp>
 #include <tersum/detail/policy_kinds.hpp>
-
-#include <cstdint>
-#include <type_traits>
+#include <tersum/detail/std.hpp>
 
 namespace tersum::inline v0 {
 

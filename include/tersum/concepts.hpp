@@ -9,12 +9,8 @@
 #pragma once
 
 #include <tersum/description.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/types.hpp>
-
-#include <concepts>
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
 
 namespace tersum::inline v0 {
 

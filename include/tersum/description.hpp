@@ -7,13 +7,7 @@
 #pragma once
 
 #include <tersum/detail/bits.hpp>
-
-#include <bit>
-#include <concepts>
-#include <cstdint>
-#include <span>
-#include <string_view>
-#include <type_traits>
+#include <tersum/detail/std.hpp>
 
 namespace tersum::inline v0 {
 

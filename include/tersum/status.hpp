@@ -6,8 +6,7 @@
 
 #pragma once
 
-#include <cstdint>
-#include <string_view>
+#include <tersum/detail/std.hpp>
 
 namespace tersum::inline v0 {
 

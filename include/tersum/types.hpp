@@ -9,13 +9,7 @@
 #include <tersum/config.hpp>
 #include <tersum/description.hpp>
 #include <tersum/detail/bits.hpp>
-
-#include <bit>
-#include <cmath>
-#include <concepts>
-#include <cstdint>
-#include <limits>
-#include <type_traits>
+#include <tersum/detail/std.hpp>
 
 namespace tersum::inline v0 {
 

@@ -8,10 +8,7 @@
 
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-
-#include <cmath>
-#include <cstdint>
-#include <type_traits>
+#include <tersum/detail/std.hpp>
 
 //! Before `template` of a function of values, for host and device: of vectors it calls functions that only the host has.
 #define TERSUM_OF_VALUES TERSUM_EXEC_CHECK_DISABLE

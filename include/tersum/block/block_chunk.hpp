@@ -8,9 +8,7 @@
 
 #include <tersum/block/block_context.hpp>
 #include <tersum/config.hpp>
-
-#include <concepts>
-#include <cstdint>
+#include <tersum/detail/std.hpp>
 
 namespace tersum::inline v0 {
 

@@ -7,10 +7,8 @@
 
 #pragma once
 
+#include <tersum/detail/std.hpp>
 #include <tersum/types.hpp>
-
-#include <concepts>
-#include <cstdint>
 
 // clang-format off
 namespace tersum::inline v0 {

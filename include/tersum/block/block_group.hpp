@@ -10,9 +10,7 @@
 #include <tersum/block/group.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-
-#include <cstdint>
-#include <type_traits>
+#include <tersum/detail/std.hpp>
 
 namespace tersum::inline v0 {
 

@@ -10,11 +10,8 @@
 #include <tersum/block/block_context.hpp>
 #include <tersum/block/detail/eight_values.hpp>
 #include <tersum/config.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/types.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
 
 namespace tersum::inline v0 {
 

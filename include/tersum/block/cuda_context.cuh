@@ -18,10 +18,8 @@
 #include <tersum/block/detail/cuda_grid.cuh>
 #include <tersum/block/detail/cuda_rows.cuh>
 #include <tersum/config.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/types.hpp>
-
-#include <cstdint>
-#include <type_traits>
 
 namespace tersum::inline v0 {
 

@@ -10,11 +10,7 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-
-#include <cmath>
-#include <concepts>
-#include <cstdint>
-#include <type_traits>
+#include <tersum/detail/std.hpp>
 
 namespace tersum::inline v0 {
 

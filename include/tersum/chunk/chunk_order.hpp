@@ -7,8 +7,7 @@
 #pragma once
 
 #include <tersum/config.hpp>
-
-#include <concepts>
+#include <tersum/detail/std.hpp>
 
 namespace tersum::inline v0 {
 

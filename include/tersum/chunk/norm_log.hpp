@@ -8,11 +8,9 @@
 
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/reduce/native.hpp>
 #include <tersum/types.hpp>
-
-#include <cstdint>
-#include <type_traits>
 
 namespace tersum::inline v0 {
 

@@ -7,9 +7,7 @@
 #pragma once
 
 #include <tersum/config.hpp>
-
-#include <cstddef>
-#include <cstdint>
+#include <tersum/detail/std.hpp>
 
 namespace tersum::inline v0::detail {
 

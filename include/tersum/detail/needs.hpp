@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include <string_view>
+#include <tersum/detail/std.hpp>
 
 //! @brief Within a function template that has `bool Ask` and returns a sentence: if the condition does not hold the function returns
 //! this one, or, where it is not asked, does not compile and says it.

@@ -9,12 +9,8 @@
 
 #include <tersum/concepts.hpp>
 #include <tersum/detail/needs.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/types.hpp>
-
-#include <concepts>
-#include <cstdint>
-#include <string_view>
-#include <type_traits>
 
 namespace tersum::inline v0 {
 

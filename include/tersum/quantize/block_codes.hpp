@@ -11,14 +11,13 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/quantize/detail/block_decode.hpp>
 #include <tersum/quantize/detail/block_encode.hpp>
 #include <tersum/quantize/detail/block_words.hpp>
 #include <tersum/quantize/detail/coding.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/types.hpp>
-
-#include <cstdint>
 
 namespace tersum::inline v0 {
 

@@ -9,9 +9,8 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/random/philox.hpp>
-
-#include <cstdint>
 
 namespace tersum::inline v0 {
 

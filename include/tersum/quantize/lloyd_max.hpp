@@ -9,16 +9,12 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/quantize/detail/cell_lines.hpp>
 #include <tersum/quantize/detail/codebook_cells.hpp>
 #include <tersum/quantize/detail/level_lines.hpp>
 #include <tersum/quantize/detail/lloyd_max_levels.hpp>
 #include <tersum/value.hpp>
-
-#include <array>
-#include <cstdint>
-#include <limits>
-#include <span>
 
 namespace tersum::inline v0 {
 

@@ -9,14 +9,11 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/quantize/detail/lookup_ramps.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/uniform_grid.hpp>
 #include <tersum/value.hpp>
-
-#include <array>
-#include <cstddef>
-#include <cstdint>
 
 namespace tersum::inline v0 {
 

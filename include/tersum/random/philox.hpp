@@ -7,8 +7,7 @@
 #pragma once
 
 #include <tersum/config.hpp>
-
-#include <cstdint>
+#include <tersum/detail/std.hpp>
 
 namespace tersum::inline v0 {
 

@@ -7,10 +7,9 @@
 #pragma once
 
 #include <tersum/config.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/random/philox.hpp>
 #include <tersum/value.hpp>
-
-#include <cstdint>
 
 namespace tersum::inline v0 {
 

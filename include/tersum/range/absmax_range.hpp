@@ -8,12 +8,10 @@
 
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/range/headroom.hpp>
 #include <tersum/range/rms_range.hpp>
 #include <tersum/reduce/native.hpp>
-
-#include <cstddef>
-#include <type_traits>
 
 namespace tersum::inline v0 {
 

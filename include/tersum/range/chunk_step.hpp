@@ -9,9 +9,7 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-
-#include <cmath>
-#include <cstdint>
+#include <tersum/detail/std.hpp>
 
 namespace tersum::inline v0 {
 

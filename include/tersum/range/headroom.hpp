@@ -10,10 +10,8 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/status.hpp>
-
-#include <cmath>
-#include <limits>
 
 namespace tersum::inline v0 {
 

@@ -8,13 +8,10 @@
 
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/range/headroom.hpp>
 #include <tersum/range/square_norm.hpp>
 #include <tersum/reduce/native.hpp>
-
-#include <cmath>
-#include <cstddef>
-#include <type_traits>
 
 namespace tersum::inline v0 {
 

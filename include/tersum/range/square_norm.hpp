@@ -8,8 +8,7 @@
 
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-
-#include <cstddef>
+#include <tersum/detail/std.hpp>
 
 namespace tersum::inline v0 {
 

@@ -7,10 +7,8 @@
 #pragma once
 
 #include <tersum/concepts.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/reduce/native.hpp>
-
-#include <concepts>
-#include <cstdint>
 
 namespace tersum::inline v0 {
 

@@ -8,12 +8,8 @@
 
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/types.hpp>
-
-#include <concepts>
-#include <cstdint>
-#include <limits>
-#include <type_traits>
 
 namespace tersum::inline v0 {
 

@@ -9,10 +9,8 @@
 #include <tersum/chunk/detail/selection.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
-
-#include <cstddef>
-#include <cstdint>
 
 namespace tersum::inline v0 {
 

@@ -8,10 +8,8 @@
 
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/quantize/packed_codes.hpp>
-
-#include <cstdint>
-#include <limits>
 
 namespace tersum::inline v0 {
 

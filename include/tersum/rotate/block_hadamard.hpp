@@ -11,12 +11,10 @@
 #include <tersum/chunk/chunk_order.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/random/sign_bits.hpp>
 #include <tersum/rotate/detail/butterflies.hpp>
 #include <tersum/types.hpp>
-
-#include <concepts>
-#include <cstdint>
 
 namespace tersum::inline v0 {
 

@@ -10,10 +10,8 @@
 #include <tersum/chunk/chunk_order.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/rotate/rotation_key.hpp>
-
-#include <cstddef>
-#include <cstdint>
 
 namespace tersum::inline v0 {
 

@@ -8,10 +8,9 @@
 
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/rotate/block_hadamard.hpp>
 #include <tersum/rotate/rotation_key.hpp>
-
-#include <cstddef>
 
 namespace tersum::inline v0 {
 

@@ -7,9 +7,8 @@
 #pragma once
 
 #include <tersum/config.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/random/sign_bits.hpp>
-
-#include <cstdint>
 
 namespace tersum::inline v0 {
 

@@ -7,10 +7,8 @@
 #pragma once
 
 #include <tersum/config.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/types.hpp>
-
-#include <cstdint>
-#include <type_traits>
 
 namespace tersum::inline v0::detail {
 

@@ -7,13 +7,11 @@
 
 #pragma once
 
+#include <tersum/detail/std.hpp>
 #include <tersum/types.hpp>
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-
-#include <cstdint>
-#include <type_traits>
 
 namespace tersum::inline v0::detail {
 

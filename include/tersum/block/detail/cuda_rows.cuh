@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include <cstdint>
+#include <tersum/detail/std.hpp>
 
 namespace tersum::inline v0::detail {
 

@@ -9,10 +9,8 @@
 #include <tersum/chunk/norm_log.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/random/sign_bits.hpp>
-
-#include <cstdint>
-#include <type_traits>
 
 namespace tersum::inline v0::detail {
 

@@ -10,10 +10,8 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/rotate/block_hadamard.hpp>
-
-#include <cstddef>
-#include <cstdint>
 
 namespace tersum::inline v0::detail {
 

@@ -10,12 +10,9 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/quantize/detail/block_round.hpp>
 #include <tersum/quantize/dither.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
 
 namespace tersum::inline v0::detail {
 

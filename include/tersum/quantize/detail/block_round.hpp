@@ -10,12 +10,11 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/quantize/detail/lookup_ramps.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/philox.hpp>
 #include <tersum/rotate/detail/butterflies.hpp>
-
-#include <cstdint>
 
 namespace tersum::inline v0::detail {
 

@@ -8,10 +8,8 @@
 
 #include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/types.hpp>
-
-#include <cstddef>
-#include <cstdint>
 
 namespace tersum::inline v0::detail {
 

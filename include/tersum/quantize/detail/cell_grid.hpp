@@ -7,9 +7,7 @@
 #pragma once
 
 #include <tersum/detail/bits.hpp>
-
-#include <array>
-#include <cstddef>
+#include <tersum/detail/std.hpp>
 
 namespace tersum::inline v0::detail {
 

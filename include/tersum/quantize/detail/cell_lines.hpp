@@ -9,10 +9,7 @@
 
 #include <tersum/concepts.hpp>
 #include <tersum/detail/bits.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <limits>
+#include <tersum/detail/std.hpp>
 
 namespace tersum::inline v0::detail {
 

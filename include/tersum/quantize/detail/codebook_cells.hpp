@@ -9,11 +9,9 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/quantize/detail/cell_grid.hpp>
 #include <tersum/value.hpp>
-
-#include <cstdint>
-#include <type_traits>
 
 namespace tersum::inline v0::detail {
 

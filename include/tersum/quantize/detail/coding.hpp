@@ -7,11 +7,9 @@
 #pragma once
 
 #include <tersum/concepts.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/quantize/packed_codes.hpp>
-
-#include <cstdint>
-#include <type_traits>
 
 namespace tersum::inline v0::detail {
 

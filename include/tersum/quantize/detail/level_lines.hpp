@@ -9,9 +9,8 @@
 #include <tersum/config.hpp>
 #include <tersum/description.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/value.hpp>
-
-#include <cstdint>
 
 namespace tersum::inline v0::detail {
 

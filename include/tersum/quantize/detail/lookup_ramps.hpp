@@ -8,10 +8,7 @@
 
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-
-#include <cstdint>
-#include <numeric>
-#include <utility>
+#include <tersum/detail/std.hpp>
 
 namespace tersum::inline v0::detail {
 
