@@ -14,9 +14,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <new>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -238,41 +240,42 @@ int check_workspace(tersum_codec const& codec, void const* workspace) noexcept
   return fail(TERSUM_INVALID_ARGUMENT, "workspace is a null pointer or not aligned to 16 bytes");
 }
 
-//! What stands behind the codec's own workspace on the host: whose it is, and how many steps have been done in it, up to the last
-//! call. What a call reads there says how far it reads, so that no call may come before those that write it.
-struct progress {
-  std::uint64_t fingerprint;
-  std::uint64_t steps;
+//! How far exchanges have come that have begun and not ended, by the workspaces that they are in, of the host or of a device. What a
+//! call reads there says how far it reads, so that no call may come before those that write it.
+class exchanges_under_way {
+ public:
+  //! Whether the last call in this workspace was the one before step `index`.
+  [[nodiscard]] bool is_next(tersum_codec const& codec, void const* workspace, std::size_t index)
+  {
+    while (index > 0 && codec.codec->step(index - 1).kind != TERSUM_CALL) { --index; }
+    if (index == 0 || codec.codec->workspace_bytes() == 0) { return true; }
+    std::lock_guard const lock{mutex_};
+    auto const found = all_.find(workspace);
+    return found != all_.end() && found->second == std::pair{codec.fingerprint, index};
+  }
+
+  //! Of the first `steps` that have been done, or 0 if one has failed.
+  void set(tersum_codec const& codec, void const* workspace, std::size_t steps)
+  {
+    std::lock_guard const lock{mutex_};
+    if (steps == 0 || steps == codec.codec->step_count()) {
+      all_.erase(workspace);
+    } else {
+      all_.insert_or_assign(workspace, std::pair{codec.fingerprint, steps});
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<void const*, std::pair<std::uint64_t, std::size_t>> all_;
 };
 
-std::size_t progress_offset(tersum_codec const& codec) noexcept
-{
-  return (codec.codec->workspace_bytes() + 15) / 16 * 16;
-}
+exchanges_under_way& under_way =
+  *new exchanges_under_way;  // threads may call while static objects end
 
-//! On a device nothing is read back.
-bool has_progress(tersum_codec const& codec) noexcept
+int check_order(tersum_codec const& codec, void const* workspace, std::size_t index)
 {
-  return codec.options.device == TERSUM_HOST && codec.codec->workspace_bytes() > 0;
-}
-
-void set_progress(tersum_codec const& codec, void* workspace, std::size_t steps) noexcept
-{
-  if (!has_progress(codec)) { return; }
-  progress const done{codec.fingerprint, steps};
-  std::memcpy(static_cast<std::byte*>(workspace) + progress_offset(codec), &done, sizeof done);
-}
-
-//! Whether the last call in this workspace was the one before step `index`.
-int check_progress(tersum_codec const& codec, void const* workspace, std::size_t index) noexcept
-{
-  std::size_t before = index;
-  while (before > 0 && codec.codec->step(before - 1).kind != TERSUM_CALL) { --before; }
-  if (before == 0 || !has_progress(codec)) { return TERSUM_OK; }
-  progress done{};
-  std::memcpy(
-    &done, static_cast<std::byte const*>(workspace) + progress_offset(codec), sizeof done);
-  if (done.fingerprint == codec.fingerprint && done.steps == before) { return TERSUM_OK; }
+  if (under_way.is_next(codec, workspace, index)) { return TERSUM_OK; }
   return fail(TERSUM_INVALID_ARGUMENT,
               "steps are out of order: the last call in this workspace was not the one before");
 }
@@ -332,15 +335,16 @@ int run_at(tersum_codec const& codec,
   if (int const r = check_state_memory(state); r != TERSUM_OK) { return r; }
   if (int const r = check_workspace(codec, workspace); r != TERSUM_OK) { return r; }
   if (int const r = check_stream(codec, stream); r != TERSUM_OK) { return r; }
-  if (int const r = check_progress(codec, workspace, index); r != TERSUM_OK) { return r; }
-  int const result = guarded([&] {
-    return report(of.run(
+  if (int const r = check_order(codec, workspace, index); r != TERSUM_OK) { return r; }
+  return guarded([&] {
+    under_way.set(codec, workspace, 0);
+    int const result = report(of.run(
       index,
       {gradient, bytes_at(state, of.state_bytes()), bytes_at(workspace, of.workspace_bytes())},
       stream));
+    if (result == TERSUM_OK) { under_way.set(codec, workspace, index + 1); }
+    return result;
   });
-  set_progress(codec, workspace, result == TERSUM_OK ? index + 1 : 0);
-  return result;
 }
 
 int run_named(tersum_codec const* codec,
@@ -480,8 +484,7 @@ size_t tersum_state_bytes(tersum_codec const* codec)
 
 size_t tersum_workspace_bytes(tersum_codec const* codec)
 {
-  if (codec == nullptr || codec->codec->workspace_bytes() == 0) { return 0; }
-  return progress_offset(*codec) + sizeof(progress);
+  return codec == nullptr ? 0 : codec->codec->workspace_bytes();
 }
 
 double tersum_bits_per_coordinate(tersum_codec const* codec)
@@ -623,7 +626,7 @@ int tersum_add(tersum_codec const* codec,
     return fail(TERSUM_INVALID_ARGUMENT, "to, a or b is not aligned to the elements of the round");
   }
   if (int const r = check_stream(*codec, stream); r != TERSUM_OK) { return r; }
-  if (int const r = check_progress(*codec, workspace, index); r != TERSUM_OK) { return r; }
+  if (int const r = check_order(*codec, workspace, index); r != TERSUM_OK) { return r; }
   return guarded([&] {
     return report(
       of.add(index, bytes_at(workspace, of.workspace_bytes()), to, a, b, first, count, stream));

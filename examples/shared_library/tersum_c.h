@@ -14,8 +14,8 @@
  *          else:                        your collective on the workspace, as the step says
  *
  *  An exchange is a list of steps: calls of this library, and rounds in which ranks meet. After the last one the gradient
- *  is the mean over the ranks, with the same bits on all of them. On TERSUM_HOST a call, or `tersum_add`, is refused unless the last
- *  call in its workspace was the one before; the first begins anew. On TERSUM_CUDA the order is the caller's. Presets sharded_* and summed_shards_* are for reduce-scatters: there each rank
+ *  is the mean over the ranks, with the same bits on all of them. A call, or `tersum_add`, is refused unless the last call in its
+ *  workspace was the one before; the first begins anew. Presets sharded_* and summed_shards_* are for reduce-scatters: there each rank
  *  gets the mean of its own shard, in its place in the gradient, and the rest stays as it was. The calls have the names of the library's own: measure,
  *  encode, recompress, decode.
  *

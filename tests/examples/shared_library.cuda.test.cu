@@ -637,6 +637,8 @@ TEST_CASE("[shared_library] faults have a sentence, and the next call works")
   CHECK(is_refused(tersum_recompress(codec, gradient, state, workspace, of.on),
                    TERSUM_UNSUPPORTED,
                    "no such call"));
+  CHECK(is_refused(
+    tersum_decode(codec, gradient, state, workspace, of.on), invalid, "steps are out of order"));
 
   // An error of the CUDA runtime: waiting has broken the capture of this stream.
   cudaGraph_t graph = nullptr;
