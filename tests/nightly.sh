@@ -54,11 +54,10 @@ check "golden digests by clang" build_and_test golden cpu-clang '^tersum\.test\.
   "-DTERSUM_TEST_ONLY=$golden" -DTERSUM_TEST_FEW_CODECS=OFF -DTERSUM_FUZZERS=OFF -DTERSUM_TEST_MISTAKES=OFF
 check "laws of codecs, and all codecs of random exchanges, under the sanitizers" build_and_test sanitize sanitize '^tersum\.(test|fuzz)\.' all \
   -DTERSUM_FUZZ_CODECS=all \
-  '-DTERSUM_TEST_ONLY=^(baselines|codec|device|execute|feedback|lowrank)\..*\.cpu$|^lowrank\.kernels' \
+  '-DTERSUM_TEST_ONLY=^(baselines|codec|conformance|device|execute|feedback|lowrank|single_process)\..*\.cpu$|^lowrank\.kernels' \
   '-DTERSUM_TEST_SKIP=\.(theory|two_shot_theory|reference|sample_gradients|selection_errors)\.'
-check "errors of codecs against theory" build_and_test theory cpu '^tersum\.test\.codec\.' all \
-  '-DTERSUM_TEST_ONLY=^codec\.(sample_gradients|selection_errors|theory|two_shot_theory)\.cpu$' -DTERSUM_BUILD_BENCH=OFF \
-  -DTERSUM_BUILD_EXAMPLES=OFF -DTERSUM_TRANSPORTS=OFF
+check "whole codecs by g++, errors against theory too" build_and_test codecs cpu '^tersum\.(test\.codec|bench)\.' all \
+  '-DTERSUM_TEST_ONLY=^codec\..*\.cpu$' -DTERSUM_BUILD_EXAMPLES=OFF -DTERSUM_TRANSPORTS=OFF -DTERSUM_TEST_TOGETHER=ON
 check "transports with every preset" build_and_test transports cpu '^tersum\.test\.interop\.' all \
   '-DTERSUM_TEST_ONLY=^none$' -DTERSUM_TEST_TRANSPORTS_ALL_CODECS=ON -DTERSUM_BUILD_BENCH=OFF -DTERSUM_BUILD_EXAMPLES=OFF
 check "golden digests with more flags" bash tests/golden/other_compilers.sh build/nightly-other_compilers all
@@ -68,6 +67,8 @@ if find_nvcc build/nvcc; then
     -DTERSUM_TEST_C_ALL_PRESETS=ON -DCMAKE_CUDA_ARCHITECTURES=90-virtual
   check "the presets that are like others on the simulated device" build_and_test cuda-more cuda '\.cuda_more_.*\.simulated$' tersum.cuda \
     '-DTERSUM_TEST_ONLY=\.cuda_more_' -DCMAKE_CUDA_ARCHITECTURES=90-virtual
+  check "compare_codecs by nvcc" build_and_test cuda-programs cuda '^tersum\.codegen\.sass_report$' compare_codecs \
+    '-DTERSUM_TEST_ONLY=^none$' -DCMAKE_CUDA_ARCHITECTURES=90-virtual
   check "every header alone by nvcc" build_and_test cuda-headers cuda '^tersum\.codegen\.sass_report$' \
     'tersum.headers.cuda tersum.headers.nccl' '-DTERSUM_TEST_ONLY=^none$' -DCMAKE_CUDA_ARCHITECTURES=90-virtual
   if find_newer_nccl build/nccl; then

@@ -88,22 +88,6 @@ struct cuda_device {
   }
 };
 
-//! @brief The presets that are compiled for CUDA: all, which takes two minutes, or one of each kind.
-template <class Visitor>
-void for_each_on_cuda(Visitor const& visit)
-{
-#if defined(TERSUM_COMPARE_FEW_ON_CUDA)
-  namespace p = tersum::presets;
-  visit("fp16", "", p::fp16);
-  visit("rotated_sat4", "", p::rotated_sat4);
-  visit("two_shot_4", "", p::two_shot_4);
-  visit("topkc_b2", "", p::topkc_b2);
-  visit("powersgd_r4", "", p::powersgd_r4);
-#else
-  for_each_codec(visit);
-#endif
-}
-
 }  // namespace
 
 std::string cuda_problem()
@@ -128,7 +112,7 @@ run_outcome run_on_cuda(std::string_view name,
   cudaError_t error = cudaSuccess;
   cuda_device const device{.executor = tersum::cuda_executor{stream}, .error = &error};
   run_outcome outcome = run_named(
-    device, [](auto const& visit) { for_each_on_cuda(visit); }, name, gradients, layers, settings);
+    device, [](auto const& visit) { for_each_codec(visit); }, name, gradients, layers, settings);
   device.keep(cudaStreamSynchronize(stream));
   device.keep(cudaStreamDestroy(stream));
   if (outcome.error.empty() && error != cudaSuccess) { outcome.error = cudaGetErrorString(error); }

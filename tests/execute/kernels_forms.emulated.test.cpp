@@ -35,10 +35,9 @@ void compare_shards(Codec const& codec)
     auto const reference = record_shards<host_buffer>(reference_executor, c, std::byte{0x5a});
     check_instruction_sets(on, reference);
     CHECK(difference(on(cpu_executor{.threads = 3}), reference) == "");
-    for (emulator::thread_order const order : emulator::thread_orders) {
-      CAPTURE(order);
-      CHECK(difference(on(emulated_executor{order}), reference) == "");
-    }
+    emulator::thread_order const order = next_order();
+    CAPTURE(order);
+    CHECK(difference(on(emulated_executor{order}), reference) == "");
   });
 }
 

@@ -19,6 +19,13 @@ namespace tersum::tests {
 
 inline constexpr std::array forward_only{emulator::forward};
 
+//! Where a codec has many cases: the orders of threads take turns from case to case.
+[[nodiscard]] inline emulator::thread_order next_order()
+{
+  static std::size_t cases = 0;
+  return emulator::thread_orders[cases++ % emulator::thread_orders.size()];
+}
+
 //! A prime of coordinates: more chunks than a block takes, and a tail.
 template <class Codec>
 [[nodiscard]] std::uint64_t several_chunks()
