@@ -244,6 +244,18 @@ __device__ __forceinline__ void add_tile(tile_context const& ctx,
   reduce_strided<together>(payload, begin * vectors + ctx.thread, end * vectors, step, op{});
 }
 
+//! @brief A chunk of this rank's part, which all ranks hold in their windows.
+template <class Codec, class Element, class Context>
+struct chunk_in_windows : chunk_in_lanes<true, false, Codec, Element, Context> {
+  symmetric_place const& payload;  //!< Where parts begin in all windows.
+
+  [[nodiscard]] __device__ __forceinline__ std::uint32_t const* sent_by(std::uint32_t sender) const
+  {
+    return payload.at<std::uint32_t const>(this->args.rank * this->args.parts.part_words,
+                                           static_cast<int>(sender));
+  }
+};
+
 //! @brief Decodes a tile of the mean, or of the sum, from this rank's window.
 template <class Codec, class Element>
 __device__ __forceinline__ void decode_tile(tile_context const& ctx,
@@ -321,10 +333,8 @@ __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(fused_th
       if constexpr (scattering<Codec>) {
         std::uint32_t const tile = ((now - 1) * gridDim.x + group) / ranks;
         pushing_context const ctx{{{}, tile}, mean};
-        recompress_parts(ctx, args, [&](auto const&, std::uint32_t sender) {
-          return payload.at<std::uint32_t const>(rank * args.parts.part_words,
-                                                 static_cast<int>(sender));
-        });
+        using chunk = chunk_in_windows<Codec, Element, pushing_context>;
+        recompress_owned(chunk{{ctx, args}, payload}, ctx, args);
       } else {
         tile_context const ctx{{}, (now - 1) * gridDim.x + blockIdx.x};
         if (ctx.tile < shape.tiles) { add_tile<Codec>(ctx, payload, args.chunks); }

@@ -74,11 +74,12 @@ TERSUM_BODY void encode_parts(Context const& ctx,
 
 //! @brief Decodes what all ranks sent of this rank's part, adds it up, and encodes the mean: reads a part from each rank,
 //! and writes one. If only a range of the part is to be done, it takes the chunks that begin there.
-//! @tparam InRows  Of the scales of a metric, as `load_scales` has it.
-template <bool InRows = false, class Codec, class Element, class Context>
-TERSUM_BODY void recompress_part(Context const& ctx, exchange_args<Codec, Element> const& args)
+//! @param own  A `chunk_in_lanes`, or what derives from it and knows of another `sent_by`.
+template <class Codec, class Chunk, class Element, class Context>
+TERSUM_BODY void recompress_owned(Chunk own,
+                                  Context const& ctx,
+                                  exchange_args<Codec, Element> const& args)
 {
-  chunk_in_lanes<true, InRows, Codec, Element, Context> own{ctx, args};
   own.find_owned();
   own.mine.active = own.mine.active && is_at_hand(args, own.place.word);
   if (all_idle(ctx, own.mine)) { return; }
@@ -92,6 +93,14 @@ TERSUM_BODY void recompress_part(Context const& ctx, exchange_args<Codec, Elemen
     key,
     Context::divide(1.0f, static_cast<float>(args.world)),
     mean.part_of(args.parts.gathered, args.rank));
+}
+
+//! @brief The same of the parts that this rank has received.
+//! @tparam InRows  Of the scales of a metric, as `load_scales` has it.
+template <bool InRows = false, class Codec, class Element, class Context>
+TERSUM_BODY void recompress_part(Context const& ctx, exchange_args<Codec, Element> const& args)
+{
+  recompress_owned(chunk_in_lanes<true, InRows, Codec, Element, Context>{ctx, args}, ctx, args);
 }
 
 //! @brief Sets the flag of the exchange if a chunk of the mean is not finite.
