@@ -3,11 +3,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds what kernels ask of memory to budgets, by counts of the simulated device.
 
-    check_traffic.py --budgets traffic_budgets.json [--write] PROGRAM...
+    check_traffic.py --budgets traffic_budgets.json [--write] PROGRAM... [--tests NAME=PROGRAM...]
 
-PROGRAM is a benchmark that is linked with the simulator, tersum.test.bench.<name>.simulated. The budgets are a JSON object:
-by the regular expression of a benchmark, which runs in the program named `program`,
+PROGRAM is a benchmark that is linked with the simulator, tersum.test.bench.<name>.simulated, or has the test <area>.<name>. The budgets
+are a JSON object: by the regular expression of a benchmark, which runs in the program named `program`,
 
+    case          of a test instead: its name, and a subcase named as the preset, which does one exchange where TERSUM_PROFILE is
+                  set. Subcases stand here in the order of the test. Tests that are not built are left out
     half_of       where tensors are not aligned: the regular expression of the same exchange of aligned ones, and for each kernel
                   on the gradient its twin there. It loads and stores at most twice as many bytes of sectors
     launches      kernels of one exchange of all its ranks, where it has marks for a profiler
@@ -31,6 +33,7 @@ import tempfile
 # Columns of TERSUM_SIMULATED_COUNTS; the kernel's name follows.
 COLUMNS = ("marked blocks threads statements barriers loads load_sectors load_bytes load_distinct"
            " stores store_sectors store_bytes store_distinct shared wavefronts conflicts").split()
+BEFORE = ("initialize_kernel", "initialize_shards_kernel")  # a first exchange
 LIMITS = ("sectors a load", "sectors a store", "used", "L2 bytes", "conflicts", "bytes of memory")
 
 
@@ -39,30 +42,53 @@ def short_name(kernel):
     return inner[1] if inner else re.search(r"(\w+)<", kernel)[1]
 
 
-def launches_of(program, benchmark):
-    """Dictionaries of what each launch did: those between marks, or all where there are none."""
+def launches_of(program, arguments):
+    """Dictionaries of what each launch did, and what the program says."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "counts"
         environment = {**os.environ, "TERSUM_SMALL": "1", "TERSUM_PROFILE": "1", "TERSUM_SIMULATED_COUNTS": str(path)}
-        done = subprocess.run([program, "--benchmark_min_time=0", f"--benchmark_filter={benchmark}"], env=environment,
-                              capture_output=True, text=True)
+        done = subprocess.run([program, *arguments], env=environment, capture_output=True, text=True)
         if done.returncode != 0 or not path.exists():
-            sys.exit(f"check_traffic: {program} {benchmark}: {done.stdout}{done.stderr}")
+            sys.exit(f"check_traffic: {program} {arguments}: {done.stdout}{done.stderr}")
         launches = []
         for line in path.read_text(encoding="utf-8").splitlines():
             *numbers, name = line.split("\t")
             launches.append({**dict(zip(COLUMNS, map(int, numbers), strict=True)), "kernel": short_name(name)})
-    coordinates = re.search(r"/n:(\d+)/", done.stdout)
-    return [one for one in launches if one["marked"]] or launches, int(coordinates[1])
+    return launches, done.stdout
 
 
 def ratio(part, whole, digits=2):
     return round(part / whole, digits) if whole else 0
 
 
-def count(program, benchmark, ranks):
-    """What the budgets of a benchmark are about."""
-    launches, coordinates = launches_of(program, benchmark)
+def coordinates_of(name):
+    """Those of a benchmark."""
+    return int(re.search(r"/n:(\d+)/", name)[1])
+
+
+def launches_of_tests(programs, budgets):
+    """The launches of each exchange in a test that is built. A process does those of a case; each is another range of marks."""
+    cases = {}
+    for key, budget in budgets.items():
+        if "case" in budget and budget["program"] in programs:
+            cases.setdefault((budget["program"], budget["case"]), []).append(key)
+    found = {}
+    for (test, case), keys in cases.items():
+        subcases = ",".join(key.split("/")[1] for key in keys)
+        launches, _ = launches_of(programs[test], [f"--test-case=*{case}", f"--subcase={subcases}"])
+        ranges = {}
+        for one in launches:
+            if one["marked"] and one["kernel"] not in BEFORE:
+                ranges.setdefault(one["marked"], []).append(one)
+        if len(ranges) != len(keys):
+            sys.exit(f"check_traffic: {test}: {len(ranges)} exchanges in {case}, where budgets name {subcases}")
+        found.update(zip(keys, ranges.values(), strict=True))
+    return found
+
+
+def count(launches, coordinates, ranks):
+    """What budgets are about."""
+    launches = [one for one in launches if one["marked"]] or launches
     marked = launches[0]["marked"]
     work = coordinates * ranks
     found = {}
@@ -112,12 +138,21 @@ def main():
     parser.add_argument("--budgets", required=True, type=pathlib.Path)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("programs", nargs="+", metavar="PROGRAM")
+    parser.add_argument("--tests", nargs="*", default=[], metavar="NAME=PROGRAM")
     options = parser.parse_args()
-    programs = {pathlib.Path(path).name: path for path in options.programs}
+    programs = {**{pathlib.Path(path).name: path for path in options.programs}, **dict(one.split("=", 1) for one in options.tests)}
     budgets = json.loads(options.budgets.read_text(encoding="utf-8"))
+    in_tests = launches_of_tests(programs, budgets)
     counted, status = {}, 0
     for benchmark, budget in budgets.items():
-        counted[benchmark] = count(programs[budget["program"]], benchmark, budget["ranks"])
+        if benchmark in in_tests:
+            counted[benchmark] = count(in_tests[benchmark], coordinates_of(benchmark), budget["ranks"])
+        elif "case" not in budget:
+            launches, said = launches_of(programs[budget["program"]], ["--benchmark_min_time=0", f"--benchmark_filter={benchmark}"])
+            counted[benchmark] = count(launches, coordinates_of(said), budget["ranks"])
+        else:
+            counted[benchmark] = budget
+            continue
         worse = [] if options.write else list(excesses(budget, counted[benchmark]))
         if "half_of" in budget:
             aligned, twins = budget["half_of"]
@@ -128,7 +163,7 @@ def main():
     if options.write:
         written = []
         for benchmark, found in counted.items():
-            of_all = {name: budgets[benchmark][name] for name in ("program", "ranks", "half_of") if name in budgets[benchmark]}
+            of_all = {name: budgets[benchmark][name] for name in ("program", "case", "ranks", "half_of") if name in budgets[benchmark]}
             of_all.update((name, found[name]) for name in ("launches", "dram") if name in found)
             kernels = ",\n".join(f"      {json.dumps(name)}: {json.dumps(limits)}" for name, limits in found["kernels"].items())
             written.append(f"  {json.dumps(benchmark)}: {json.dumps(of_all)[:-1]}, \"kernels\": {{\n{kernels}\n    }}}}")

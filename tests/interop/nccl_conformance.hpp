@@ -10,6 +10,7 @@
 #include <nccl.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 
 namespace tersum::tests {
@@ -26,6 +27,36 @@ struct nccl_rank {
   unsigned (*loads)()     = [] {
     return 0U;
   };  //!< How many launches of this thread have loaded a kernel.
+};
+
+//! @brief Memory that a rank takes and gives back on its stream: cudaFree would wait for all kernels of the device, also those of
+//! ranks beside this one that wait for its next kernel.
+class stream_memory {
+ public:
+  stream_memory(cudaStream_t stream, std::size_t bytes) : stream_(stream)
+  {
+    if (cudaMallocAsync(&data_, bytes, stream) != cudaSuccess ||
+        cudaStreamSynchronize(stream) != cudaSuccess) {
+      data_ = nullptr;
+    }
+  }
+  stream_memory(stream_memory const&)            = delete;
+  stream_memory& operator=(stream_memory const&) = delete;
+  ~stream_memory()
+  {
+    if (data_ != nullptr) { cudaFreeAsync(data_, stream_); }
+  }
+
+  //! Null where there is none.
+  template <class T>
+  [[nodiscard]] T* as() const
+  {
+    return static_cast<T*>(data_);
+  }
+
+ private:
+  cudaStream_t stream_;
+  void* data_ = nullptr;
 };
 
 //! @name Checks

@@ -119,17 +119,11 @@ template <class Codec, class Element>
 class fused_rank {
  public:
   fused_rank(nccl_rank const& on, Codec const& codec, layout const& shape)
-    : on_(on), exec_{on.stream}, plan_{codec.plan(shape, {.size = on.ranks, .rank = on.rank})}
+    : on_(on), exec_{on.stream}, plan_{codec.plan(shape, {.size = on.ranks, .rank = on.rank})},
+      of_gradient_{on.stream, plan_.coordinates() * sizeof(Element)}, of_state_{on.stream,
+                                                                                plan_.state_bytes()}
   {
-    ok_ = cudaMalloc(&gradient_, plan_.coordinates() * sizeof(Element)) == cudaSuccess &&
-          cudaMalloc(&state_, plan_.state_bytes()) == cudaSuccess &&
-          initialize(exec_, plan_, state(), 7).ok();
-  }
-  fused_rank(fused_rank const&) = delete;
-  ~fused_rank()
-  {
-    cudaFree(gradient_);
-    cudaFree(state_);
+    ok_ = gradient_ != nullptr && initialize(exec_, plan_, state(), 7).ok();
   }
 
   [[nodiscard]] bool put(int step) const
@@ -159,13 +153,16 @@ class fused_rank {
   }
 
  private:
-  [[nodiscard]] std::span<std::byte> state() const { return {state_, plan_.state_bytes()}; }
+  [[nodiscard]] std::span<std::byte> state() const
+  {
+    return {of_state_.as<std::byte>(), plan_.state_bytes()};
+  }
 
   nccl_rank const& on_;
   cuda_executor exec_;
   tersum::plan<Codec> plan_;
-  Element* gradient_ = nullptr;
-  std::byte* state_  = nullptr;
+  stream_memory of_gradient_, of_state_;
+  Element* gradient_ = of_gradient_.as<Element>();
   bool ok_           = false;
 };
 
@@ -228,15 +225,15 @@ int count_failures(nccl_rank const& on, symmetric_shape const& shape, std::span<
     }
     return shape.must_run ? 1 : 0;
   }
-  // As after 2^32 - 1 turns, so that the first one is the last number and the next ones are small; then all ranks meet.
+  // As after 2^32 - 1 turns, so that the first one is the last number and the next ones are small; then all ranks meet in a round.
   int failures =
     cudaMemset(memory.data() + fused.workspace().size(),
                0xff,
                memory.size() - fused.workspace().size()) == cudaSuccess &&
         cudaMemset(memory.data(), 0, 4) == cudaSuccess &&
-        ncclAllReduce(
-          memory.data(), memory.data(), 1, ncclUint32, ncclSum, on.communicator, on.stream) ==
-          ncclSuccess &&
+        cudaStreamSynchronize(nullptr) == cudaSuccess &&
+        fused(wire<native_sum<float>>{.data = reinterpret_cast<float*>(memory.data()), .count = 1})
+          .ok() &&
         cudaStreamSynchronize(on.stream) == cudaSuccess
       ? 0
       : 1;
@@ -313,10 +310,10 @@ int check_nccl_fused_refusals(nccl_rank const& on, int blocks)
     nccl_fused const smaller{on.communicator, exec, memory.first(64), blocks};
     fused_rank<presets::two_shot<4>, float> const rank{
       on, presets::two_shot_4, layout{.coordinates = 5001}};
-    std::byte* elsewhere = nullptr;
-    bool const usable    = fused.check().ok();
-    int wrong            = 0;
-    auto const is = [&](status const& s, error_code code) { wrong += s.code == code ? 0 : 1; };
+    stream_memory const elsewhere{on.stream, room};
+    bool const usable = fused.check().ok();
+    int wrong         = 0;
+    auto const is     = [&](status const& s, error_code code) { wrong += s.code == code ? 0 : 1; };
     if (usable) {
       is(fewer.check(), error_code::invalid_argument);
       is(smaller.check(), error_code::invalid_argument);
@@ -324,11 +321,10 @@ int check_nccl_fused_refusals(nccl_rank const& on, int blocks)
          error_code::unsupported);
       is(detail::check_resident<detail::fused_flags, presets::two_shot<4>, float>(1),
          error_code::ok);
-      is(cudaMalloc(&elsewhere, room) == cudaSuccess && rank.put(0)
-           ? rank.exchange(std::span{elsewhere, room}, fused)
+      is(elsewhere.as<std::byte>() != nullptr && rank.put(0)
+           ? rank.exchange(std::span{elsewhere.as<std::byte>(), room}, fused)
            : status{error_code::execution_failed, "no memory"},
          error_code::invalid_argument);
-      cudaFree(elsewhere);
     } else {
       is(fused.check(), error_code::unsupported);
       is(rank.exchange(fused.workspace(), fused), error_code::unsupported);

@@ -92,14 +92,14 @@ class symmetric_suite {
       wanted[i] =
         word(static_cast<int>(i / count), static_cast<std::size_t>(on_.rank) * count + i % count);
     }
-    std::uint32_t* received = nullptr;
-    expect(cudaMalloc(&received, all * 4) == cudaSuccess, "a scatter", count, shift, "no memory");
+    stream_memory const room{on_.stream, all * 4};
+    auto* const received = room.as<std::uint32_t>();
+    expect(received != nullptr, "a scatter", count, shift, "no memory");
     put(data, sent);
     scatter_wire<std::uint32_t> const round{
       .sent = data, .received = received, .count = count, .ranks = on_.ranks};
     expect(reduce_(round).ok(), "a scatter", count, shift, "fails");
     expect(get(received, all) == wanted, "a scatter", count, shift, "brings something else");
-    cudaFree(received);
   }
 
   // The same of parts that differ in size.
@@ -133,8 +133,9 @@ class symmetric_suite {
         wanted.push_back(word(r, parts.part_word(on_.rank) + i));
       }
     }
-    std::uint32_t* received = nullptr;
-    expect(cudaMalloc(&received, wanted.size() * 4 + 4) == cudaSuccess, "memory", all, 0, "fails");
+    stream_memory const room{on_.stream, wanted.size() * 4 + 4};
+    auto* const received = room.as<std::uint32_t>();
+    expect(received != nullptr, "memory", all, 0, "fails");
     put(data, sent);
     shards_wire_of<std::uint32_t, unlike_parts> const round{
       .sent = data, .received = received, .count = all, .ranks = on_.ranks, .parts = parts};
@@ -144,7 +145,6 @@ class symmetric_suite {
            all,
            parts.first,
            "is something else");
-    cudaFree(received);
   }
 
   // Sums in the order of the ranks, of which this rank gets its part.
@@ -162,11 +162,12 @@ class symmetric_suite {
       wanted[i] = value(0, begin + i);
       for (int r = 1; r < on_.ranks; ++r) { wanted[i] = Op{}(wanted[i], value(r, begin + i)); }
     }
-    expect(cudaMalloc(&round.sum, round.bytes(on_.rank) + 4) == cudaSuccess, "memory", 0, 0, "");
+    stream_memory const room{on_.stream, round.bytes(on_.rank) + 4};
+    round.sum = room.as<element>();
+    expect(round.sum != nullptr, "memory", 0, 0, "fails");
     put(round.data, mine);
     expect(reduce_(round).ok(), "a scattered sum", round.count, parts.first, "fails");
     expect(get(round.sum, count) == wanted, "a scattered sum", round.count, parts.first, "differs");
-    cudaFree(round.sum);
   }
 
   // An exchange whose workspace is symmetric memory, against the loopback.
@@ -176,13 +177,12 @@ class symmetric_suite {
     layout const shape{.coordinates = coordinates};
     auto const plan = codec.plan(shape, {.size = on_.ranks, .rank = on_.rank});
     cuda_executor const exec{on_.stream};
-    std::byte *state = nullptr, *gradient = nullptr;
+    stream_memory const state{on_.stream, plan.state_bytes()};
+    stream_memory const gradient{on_.stream, coordinates * sizeof(float)};
     auto const must = [&](bool ok, char const* what) { expect(ok, name, coordinates, 0, what); };
-    must(cudaMalloc(&state, plan.state_bytes()) == cudaSuccess &&
-           cudaMalloc(&gradient, coordinates * sizeof(float)) == cudaSuccess,
-         "no memory");
-    std::span<float> const values{reinterpret_cast<float*>(gradient), coordinates};
-    std::span<std::byte> const kept{state, plan.state_bytes()};
+    std::span const values{gradient.as<float>(), coordinates};
+    std::span const kept{state.as<std::byte>(), plan.state_bytes()};
+    must(values.data() != nullptr, "no memory");
     must(initialize(exec, plan, kept, 7).ok(), "initialize failed");
     auto const& reference = expected(name, shape, on_.ranks, reduction_order::direct);
     for (int step = 0; step < steps; ++step) {
@@ -193,8 +193,6 @@ class symmetric_suite {
                                 reference.means[static_cast<std::size_t>(step)]),
            "differs from the loopback");
     }
-    cudaFree(state);
-    cudaFree(gradient);
   }
 
   [[nodiscard]] int failures() const { return failures_; }

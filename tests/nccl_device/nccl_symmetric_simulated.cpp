@@ -16,6 +16,7 @@
 #include <interop/simulated/on_interleaved_ranks.hpp>
 #include <interop/simulated/world.hpp>
 #include <limits>
+#include <nccl_device/on_streams.hpp>
 #include <string>
 #include <support/simulator/runtime_state.hpp>
 
@@ -47,6 +48,11 @@ std::string said_during(std::function<void()> const& body)
 
 }  // namespace
 
+int tests::on_streams(int ranks, std::function<int(nccl_rank&)> const& body)
+{
+  return on_interleaved_ranks(ranks, {}, body);
+}
+
 TEST_CASE("[nccl] rounds over symmetric memory, in whatever order warps of all ranks go")
 {
   auto const runs = [](int ranks, turns order, std::uint64_t coordinates) {
@@ -57,7 +63,6 @@ TEST_CASE("[nccl] rounds over symmetric memory, in whatever order warps of all r
               on, {.blocks = 2, .coordinates = coordinates, .must_run = true});
           }) == 0);
   };
-  runs(1, {}, 3001);
   runs(3, {.next = turns::by::first, .most = 4096}, 3001);
   runs(3, {.next = turns::by::last, .most = 4096}, 3001);
   runs(2, {.next = turns::by::chance, .seed = 1, .most = 200}, 3001);
@@ -76,7 +81,6 @@ TEST_CASE("[nccl] exchanges in one kernel, in whatever order warps of all ranks 
               on, {.blocks = blocks, .coordinates = coordinates, .must_run = true});
           }) == 0);
   };
-  runs(1, 2, {}, 20001);
   runs(2, 2, {.next = turns::by::chance, .seed = 1, .most = 200}, 20001);
   runs(3, 7, {.next = turns::by::last, .most = 4096}, 51001);
   runs(3, 3, {.next = turns::by::first, .most = 4096}, 28001);

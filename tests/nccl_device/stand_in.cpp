@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The functions of NCCL that interop/nccl_symmetric.cuh and nccl_fused.cuh use, for ranks of one simulated device: windows are mappings of
-//! their memory, and the device's part of NCCL is NCCL's own, which the kernels include.
+//! The functions of NCCL that interop/nccl_symmetric.cuh and nccl_fused.cuh use, for ranks that are streams of one device, be it a GPU or
+//! simulated: windows are mappings of their memory, and the device's part of NCCL is NCCL's own, which the kernels include.
 
 #include "interop/simulated/communicator.hpp"
-#include "support/simulator/memory.hpp"
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
@@ -16,21 +16,116 @@
 #include <nccl_device.h>
 
 #include <algorithm>
-#include <cstring>
-#include <new>
+#include <map>
+#include <mutex>
 
 using namespace tersum::simulator;
 
 namespace {
 
-// Memory of all ranks once more, one every 4 GiB, as a rank sees it.
-std::uint64_t map_all(communicator const& on, void* mine)
+template <class Function>
+Function* driver(char const* name)
 {
-  auto const all = on->world->share(on->rank, mine);
-  return all.empty() ? 0 : global_memory::get().map(all);
+  void* found = nullptr;
+  cudaDriverEntryPointQueryResult result{};
+  auto const error =
+    cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &result);
+  return error == cudaSuccess ? reinterpret_cast<Function*>(found) : nullptr;
 }
+#define TERSUM_DRIVER(function) driver<decltype(function)>(#function)
+
+constexpr std::uint64_t stride = std::uint64_t{1} << 32;
 
 char* pointer(std::uint64_t address) { return reinterpret_cast<char*>(address); }
+
+//! Device memory that can be mapped once more.
+struct piece {
+  CUmemGenericAllocationHandle handle;
+  std::size_t bytes;
+};
+
+//! What one rank sees of all ranks' pieces, one every 4 GiB.
+struct mapping {
+  std::uint64_t first;
+  std::size_t bytes, ranks;
+};
+
+struct registry {
+  std::mutex guard;
+  std::map<void*, piece> pieces;            // by where a rank has its own
+  std::map<ncclWindow_t, mapping> windows;  // by the device's record
+
+  static registry& get()
+  {
+    static registry* const one = new registry;
+    return *one;
+  }
+};
+
+CUmemAllocationProp here()
+{
+  CUmemAllocationProp result{};
+  result.type          = CU_MEM_ALLOCATION_TYPE_PINNED;
+  result.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  cudaGetDevice(&result.location.id);
+  return result;
+}
+
+bool place(std::uint64_t at, piece const& what)
+{
+  static auto* const map    = TERSUM_DRIVER(cuMemMap);
+  static auto* const access = TERSUM_DRIVER(cuMemSetAccess);
+  CUmemAccessDesc const all{here().location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  return map(at, what.bytes, 0, what.handle, 0) == CUDA_SUCCESS &&
+         access(at, what.bytes, &all, 1) == CUDA_SUCCESS;
+}
+
+// Null where there is none.
+void* allocate(std::size_t bytes)
+{
+  static auto* const create      = TERSUM_DRIVER(cuMemCreate);
+  static auto* const reserve     = TERSUM_DRIVER(cuMemAddressReserve);
+  static auto* const granularity = TERSUM_DRIVER(cuMemGetAllocationGranularity);
+  if (create == nullptr || reserve == nullptr || granularity == nullptr) { return nullptr; }
+  CUmemAllocationProp const of = here();
+  std::size_t unit             = 0;
+  piece made{};
+  CUdeviceptr at = 0;
+  if (granularity(&unit, &of, CU_MEM_ALLOC_GRANULARITY_MINIMUM) != CUDA_SUCCESS) { return nullptr; }
+  made.bytes = (bytes + unit - 1) / unit * unit;
+  if (create(&made.handle, made.bytes, &of, 0) != CUDA_SUCCESS ||
+      reserve(&at, made.bytes, 0, 0, 0) != CUDA_SUCCESS || !place(at, made)) {
+    return nullptr;
+  }
+  std::lock_guard const lock{registry::get().guard};
+  registry::get().pieces[pointer(at)] = made;
+  return pointer(at);
+}
+
+bool unmap(std::uint64_t at, std::size_t bytes)
+{
+  static auto* const end = TERSUM_DRIVER(cuMemUnmap);
+  return end(at, bytes) == CUDA_SUCCESS;
+}
+
+// Memory of all ranks once more. Collective.
+mapping map_all(communicator const& on, void* mine)
+{
+  static auto* const reserve = TERSUM_DRIVER(cuMemAddressReserve);
+  piece own{};
+  {
+    std::lock_guard const lock{registry::get().guard};
+    own = registry::get().pieces.at(mine);
+  }
+  auto const all    = on->world->share(on->rank, reinterpret_cast<void*>(own.handle));
+  CUdeviceptr first = 0;
+  if (all.empty() || reserve(&first, all.size() * stride, 0, 0, 0) != CUDA_SUCCESS) { return {}; }
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    auto const handle = reinterpret_cast<CUmemGenericAllocationHandle>(all[rank]);
+    if (!place(first + rank * stride, {handle, own.bytes})) { return {}; }
+  }
+  return {first, own.bytes, all.size()};
+}
 
 }  // namespace
 
@@ -38,41 +133,71 @@ extern "C" {
 
 ncclResult_t ncclMemAlloc(void** memory, std::size_t bytes)
 {
-  return cudaMalloc(memory, bytes) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
+  *memory = allocate(bytes);
+  return *memory == nullptr ? ncclUnhandledCudaError : ncclSuccess;
 }
 
 ncclResult_t ncclMemFree(void* memory)
 {
-  return cudaFree(memory) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
+  static auto* const forget  = TERSUM_DRIVER(cuMemRelease);
+  static auto* const release = TERSUM_DRIVER(cuMemAddressFree);
+  std::lock_guard const lock{registry::get().guard};
+  auto const found = registry::get().pieces.find(memory);
+  if (found == registry::get().pieces.end()) { return ncclInvalidArgument; }
+  auto const [handle, bytes] = found->second;
+  registry::get().pieces.erase(found);
+  auto const at = reinterpret_cast<CUdeviceptr>(memory);
+  return unmap(at, bytes) && forget(handle) == CUDA_SUCCESS && release(at, bytes) == CUDA_SUCCESS
+           ? ncclSuccess
+           : ncclUnhandledCudaError;
 }
 
 ncclResult_t ncclCommWindowRegister(
   ncclComm_t comm, void* memory, std::size_t bytes, ncclWindow_t* window, int flags)
 {
-  auto const on         = find(comm);
-  auto const* const has = global_memory::get().find(reinterpret_cast<std::uint64_t>(memory));
-  if (on == nullptr || has == nullptr || has->size() < bytes || flags != NCCL_WIN_COLL_SYMMETRIC) {
-    return ncclInvalidArgument;
+  auto const on = find(comm);
+  {
+    std::lock_guard const lock{registry::get().guard};
+    auto const found = registry::get().pieces.find(memory);
+    if (on == nullptr || found == registry::get().pieces.end() || found->second.bytes < bytes ||
+        flags != NCCL_WIN_COLL_SYMMETRIC) {
+      return ncclInvalidArgument;
+    }
   }
-  std::uint64_t const first = map_all(on, memory);
-  if (first == 0) { return ncclRemoteError; }
-  auto* const made =
-    new (global_memory::get().allocate(sizeof(ncclWindow_vidmem), memory_kind::managed))
-      ncclWindow_vidmem{};
-  made->lsaFlatBase = pointer(first);
-  made->lsaRank = made->worldRank = on->rank;
-  made->stride4G                  = 1;
-  *window                         = made;
+  mapping const all = map_all(on, memory);
+  if (all.first == 0) { return ncclRemoteError; }
+  ncclWindow_vidmem record{};
+  record.lsaFlatBase = pointer(all.first);
+  record.lsaRank = record.worldRank = on->rank;
+  record.stride4G                   = 1;
+  if (cudaMalloc(window, sizeof record) != cudaSuccess ||
+      cudaMemcpy(*window, &record, sizeof record, cudaMemcpyHostToDevice) != cudaSuccess) {
+    return ncclUnhandledCudaError;
+  }
+  std::lock_guard const lock{registry::get().guard};
+  registry::get().windows[*window] = all;
   return ncclSuccess;
 }
 
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window)
 {
-  auto const on = find(comm);
-  if (on == nullptr) { return ncclInvalidArgument; }
-  global_memory::get().unmap(reinterpret_cast<std::uint64_t>(window->lsaFlatBase),
-                             static_cast<std::size_t>(on->world->ranks()));
-  return global_memory::get().free(window) ? ncclSuccess : ncclInvalidArgument;
+  static auto* const release = TERSUM_DRIVER(cuMemAddressFree);
+  mapping all{};
+  {
+    std::lock_guard const lock{registry::get().guard};
+    auto const found = registry::get().windows.find(window);
+    if (find(comm) == nullptr || found == registry::get().windows.end()) {
+      return ncclInvalidArgument;
+    }
+    all = found->second;
+    registry::get().windows.erase(found);
+  }
+  bool ok = true;
+  for (std::size_t rank = 0; rank < all.ranks; ++rank) {
+    ok = unmap(all.first + rank * stride, all.bytes) && ok;
+  }
+  ok = release(all.first, all.ranks * stride) == CUDA_SUCCESS && ok;
+  return cudaFree(window) == cudaSuccess && ok ? ncclSuccess : ncclUnhandledCudaError;
 }
 
 ncclResult_t ncclDevCommCreate(ncclComm_t comm,
@@ -85,9 +210,12 @@ ncclResult_t ncclDevCommCreate(ncclComm_t comm,
   auto const barriers     = static_cast<std::size_t>(wanted->lsaBarrierCount);
   auto const ranks        = static_cast<std::size_t>(on->world->ranks());
   std::size_t const bytes = 4 * barriers * (3 + ranks);
-  void* const resources   = global_memory::get().allocate(bytes, memory_kind::managed);
-  std::memset(resources, 0, bytes);
-  std::uint64_t const first = map_all(on, resources);
+  void* const resources   = allocate(bytes);
+  if (resources == nullptr || cudaMemset(resources, 0, bytes) != cudaSuccess ||
+      cudaStreamSynchronize(nullptr) != cudaSuccess) {
+    return ncclUnhandledCudaError;
+  }
+  std::uint64_t const first = map_all(on, resources).first;
   if (first == 0) { return ncclRemoteError; }
   *out      = {};
   out->rank = out->lsaRank                = on->rank;

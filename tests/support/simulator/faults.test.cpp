@@ -36,8 +36,11 @@ TEST_CASE("[simulator] accesses outside of an allocation")
 TEST_CASE("[simulator] memory that is mapped once more is the same, and has the same bounds")
 {
   device_words const first{1}, second{2};
-  std::uint64_t const at = global_memory::get().map({first.data(), second.data()});
-  auto const to          = [&](std::uint64_t rank, std::uint64_t byte) {
+  auto& memory           = global_memory::get();
+  std::uint64_t const at = memory.reserve(2);
+  memory.map(at, first.data());
+  memory.map(at + (std::uint64_t{1} << 32), second.data());
+  auto const to = [&](std::uint64_t rank, std::uint64_t byte) {
     return sentence(
       "mov.u64 %rd1, ", at + (rank << 32) + byte, "; mov.u32 %r1, 7; st.global.u32 [%rd1], %r1;");
   };
@@ -45,7 +48,7 @@ TEST_CASE("[simulator] memory that is mapped once more is the same, and has the 
   CHECK(second.data()[1] == 7);
   CHECK(says(fault_of(to(0, 4), 1), "which is no allocation"));
   CHECK(says(fault_of(to(2, 0), 1), "where nothing is mapped"));
-  global_memory::get().unmap(at, 2);
+  memory.unmap(at + (std::uint64_t{1} << 32));
   CHECK(says(fault_of(to(1, 4), 1), "where nothing is mapped"));
 }
 

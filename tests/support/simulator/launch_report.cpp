@@ -62,6 +62,7 @@ bool launch_report::counts_traffic() { return lines_file() != nullptr || wants_t
 void launch_report::mark(bool marked)
 {
   std::lock_guard const lock{guard_};
+  if (marked && !marked_) { ++ranges_; }
   marked_ = marked;
 }
 
@@ -72,7 +73,7 @@ void launch_report::add(program const& kernel,
   std::lock_guard const lock{guard_};
   char const* const path = lines_file();
   if (std::FILE* const file = path == nullptr ? nullptr : std::fopen(path, "a"); file != nullptr) {
-    for (std::uint64_t const number : {std::uint64_t{marked_},
+    for (std::uint64_t const number : {marked_ ? ranges_ : 0,
                                        product(shape.grid),
                                        product(shape.block),
                                        counts.instructions,

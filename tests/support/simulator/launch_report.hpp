@@ -27,7 +27,7 @@ class launch_report {
   //! Takes note of a launch where the environment asks for it.
   void add(program const& kernel, launch_shape const& shape, launch_counts const& counts);
 
-  //! Between cudaProfilerStart and cudaProfilerStop launches are marked.
+  //! Launches between cudaProfilerStart and cudaProfilerStop are marked by the number of that range, from 1; all others by 0.
   void mark(bool marked);
 
   //! Writes a table with a line for each kernel, and forgets its launches.
@@ -41,8 +41,9 @@ class launch_report {
   };
 
   std::mutex guard_;
-  bool marked_     = false;
-  bool registered_ = false;                              // to be printed at the end
+  bool marked_          = false;
+  std::uint64_t ranges_ = 0;                             // of marks
+  bool registered_      = false;                         // to be printed at the end
   std::vector<kernel_sum> sums_;                         // in the order of their first launches
   std::unordered_map<std::string, std::size_t> places_;  // by name
 };

@@ -82,21 +82,24 @@ allocation const* global_memory::find(std::uint64_t address) const
   return before.holds(address, 1) ? &before : nullptr;
 }
 
-std::uint64_t global_memory::map(std::vector<void*> const& memories)
+std::uint64_t global_memory::reserve(std::size_t places)
 {
   std::lock_guard const lock{guard_};
   std::uint64_t const first = next_mapping_;
-  for (void* const memory : memories) {
-    mapped_[next_mapping_++] = reinterpret_cast<std::uint64_t>(memory);
-  }
-  ++next_mapping_;  // what lies behind the last one is nothing
+  next_mapping_ += places + 1;  // what lies behind the last one is nothing
   return first << 32;
 }
 
-void global_memory::unmap(std::uint64_t first, std::size_t memories)
+void global_memory::map(std::uint64_t place, void* memory)
 {
   std::lock_guard const lock{guard_};
-  for (std::size_t k = 0; k < memories; ++k) { mapped_.erase((first >> 32) + k); }
+  mapped_[place >> 32] = reinterpret_cast<std::uint64_t>(memory);
+}
+
+void global_memory::unmap(std::uint64_t place)
+{
+  std::lock_guard const lock{guard_};
+  mapped_.erase(place >> 32);
 }
 
 std::uint64_t global_memory::behind_mapping(std::uint64_t address) const

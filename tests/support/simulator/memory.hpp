@@ -90,12 +90,14 @@ class global_memory {
   //! The allocation that holds a byte, or null.
   [[nodiscard]] allocation const* find(std::uint64_t address) const;
 
-  //! @brief Maps allocations once more, one every 4 GiB, as a library does with the memory of several ranks.
-  //! @return  The address of the first one there.
-  [[nodiscard]] std::uint64_t map(std::vector<void*> const& memories);
+  //! @brief Reserves addresses for memory that is mapped once more, as a library does with the memory of several ranks.
+  //! @param places  Each of 4 GiB.
+  [[nodiscard]] std::uint64_t reserve(std::size_t places);
 
-  //! Ends a mapping of so many allocations.
-  void unmap(std::uint64_t first, std::size_t memories);
+  //! Maps an allocation to a place that is reserved.
+  void map(std::uint64_t place, void* memory);
+
+  void unmap(std::uint64_t place);
 
   //! The address for which one stands that is mapped; any other one itself. Throws `fault` where nothing is mapped.
   [[nodiscard]] std::uint64_t behind_mapping(std::uint64_t address) const;
