@@ -133,8 +133,8 @@ add_library(probe OBJECT probe.cpp)
 target_link_libraries(probe PRIVATE $name::$name)
 END
   echo "#include <$header>" >"$probe/probe.cpp"
-  timeout -k 5 30 cmake -S "$probe" -B "$probe/build" "-DCMAKE_PREFIX_PATH=$list" >>"$log" 2>&1 &&
-    timeout -k 5 60 cmake --build "$probe/build" >>"$log" 2>&1
+  timeout -k 5 "$configures" cmake -S "$probe" -B "$probe/build" "-DCMAKE_PREFIX_PATH=$list" >>"$log" 2>&1 &&
+    timeout -k 5 "$configures" cmake --build "$probe/build" >>"$log" 2>&1
 }
 
 # NCCL of Python's packages, where the toolkit has none.
@@ -158,6 +158,8 @@ build_all() {
     fi
   done
   arguments=() prefixes=()
+  local limit=240 configures=60
+  ((runs)) || limit=86400 configures=600
   # Code for one device alone: nothing is left to compile when programs start.
   local capability=${ARCHITECTURE:-} tests=ON bench=ON list names
   [ -n "$capability" ] ||
@@ -176,8 +178,6 @@ build_all() {
     arguments+=(-G "Unix Makefiles")
     keep_going=(-k)
   fi
-  local limit=240 configures=60
-  ((runs)) || limit=86400 configures=600
 
   echo "== configure and build ($jobs jobs, sm_$capability)"
   list=$(IFS=';' && echo "${prefixes[*]:-}")

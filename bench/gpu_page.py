@@ -138,10 +138,15 @@ def ceilings(results, rate):
 
 
 def compared(predictions, column, results, kernels, rate, size):
-    """What is predicted, as (what, predicted, measured or None, unit): shares of a copy in percent, or times in us."""
+    """What is predicted of presets that were run, as (what, predicted, measured or None, unit): shares of a copy in percent, or times in
+    us; and the other presets."""
+    run = {r["preset"] for r in results} | set(kernels)
+    others = dict.fromkeys(one["preset"] for one in predictions["rows"] if one["preset"] not in run)
     found = {(f"{r['operation']}/{r['preset']}/{r['element']}", int(r["n"])): r for r in results}
     rows = []
     for one in predictions["rows"]:
+        if one["preset"] in others:
+            continue
         result = found.get((one.get("result"), one.get("n", size)))
         if "percent" not in one:
             rows.append((one["what"], one["us"][column], result and result["best_ns"] * 1e-3, "us"))
@@ -151,7 +156,7 @@ def compared(predictions, column, results, kernels, rate, size):
             ns = median(by_name(kernels.get(one["profiled"], [])).get(one["kernel"], []), "ns")
             share = 100 * one["bytes"] * size / ns / rate if ns and rate else None
         rows.append((one["what"], one["percent"][column], share, "%"))
-    return rows
+    return rows, list(others)
 
 
 def gap(row):
@@ -159,7 +164,7 @@ def gap(row):
     return abs(math.log(row[2] / row[1]))
 
 
-def comparison(rows, device):
+def comparison(rows, others, device):
     """Part of the page: predictions against measurements, and the three largest gaps."""
     measured = sorted((row for row in rows if row[2]), key=gap, reverse=True)
     text = report.table(["what", f"predicted for {device}", "measured", "measured / predicted"], 1, [
@@ -172,7 +177,8 @@ def comparison(rows, device):
     text += "\n".join(f"{i}. {what}: {got:.0f} {of[unit]} where {wanted:.0f} {unit} were predicted, {got / wanted:.2f} times that."
                       for i, (what, wanted, got, unit) in enumerate(measured[:LARGEST_GAPS], 1))
     missing = [what for what, _, got, _ in rows if not got]
-    return text + (f"\n\nNot measured: {'; '.join(missing)}." if missing else "")
+    text += f"\n\nNot measured: {'; '.join(missing)}." if missing else ""
+    return text + (f"\n\nPresets that were not run: {', '.join(others)}." if others else "")
 
 
 def profile(kernels, rate):
@@ -226,7 +232,7 @@ def page(results, failed, kernels, predictions, device, size):
         intro,
         "## Ceilings\n\n" + ceilings(results, rate),
         "## Predictions\n\n" + predictions["what"] + "\n\n" +
-        comparison(compared(predictions, column, results, kernels, rate, size), devices[column]),
+        comparison(*compared(predictions, column, results, kernels, rate, size), devices[column]),
         "## Kernels of one exchange of two ranks\n\n" +
         (f"n = {power(size)}, by ncu, medians of the launches. Caches are empty before each.\n\n" if kernels else "") +
         profile(kernels, rate),

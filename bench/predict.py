@@ -8,7 +8,8 @@
     bench/predict.py --table    prints it as a page
 
 tests/codegen/budgets*.json have the instructions and registers of kernels, tests/codegen/traffic_budgets.json the sectors and launches of
-an exchange of two ranks. bench/README.md has the formula; its constants are below. Nothing here was measured.
+an exchange of two ranks, of each preset of presets.hpp. A kernel that has no budget takes that of the nearest codec. bench/README.md has the
+formula; its constants are below. Nothing here was measured.
 """
 
 import argparse
@@ -44,8 +45,32 @@ SPELLED = [
     (r"\brms_range<(\w+)>", r"rms_range<\1, float>"),
     (r"\btop_chunks<(\d+)>", r"top_chunks<\1, bfloat16>"),
     (r"\bkept_diagonal\b", "kept_diagonal_in<float>"),
-    (r"\blow_rank_codec<low_rank<(\d+)>>",
-     r"low_rank_codec<low_rank<\1, robust_cholesky_qr2>, float, (low_rank_schedule)0, error_feedback>"),
+    (r"\blow_rank_codec<low_rank<(\d+)>>", r"low_rank_codec<low_rank<\1>, float, low_rank_schedule::paired>"),
+    (r"\blow_rank<(\d+)>", r"low_rank<\1, robust_cholesky_qr2>"),
+    (r"\blow_rank_schedule::(\w+)>", lambda match: f"(low_rank_schedule){int(match[1] == 'alternating')}, error_feedback>"),
+    (r", >", ", no_feedback>"),
+]
+# Where a kernel of a preset has no budget, that of the codec from which fewest of these changes lead to one that has: the same kernel for
+# codes of another width, for other chunks, in another form of exchange, with feedback or without.
+CHANGES = [
+    (r"\bcast<(float|bfloat16)>", "cast<half>"),
+    (r"\b(nearest_quantizer|saturating_sum)<2>", r"\1<4>"),
+    (r"\bnearest_quantizer<(\d)>", r"stochastic_quantizer<\1, stratified_dither<7>>"),
+    (r"\blloyd_max<[1238]>", "lloyd_max<4>"),
+    (r"\btwo_shot_to<scaled_codes<lloyd_max<8>>>", "two_shot"),
+    (r"\blow_rank<1,", "low_rank<4,"),
+    (r"\blow_rank<16,", "low_rank<64,"),
+    (r"\(low_rank_schedule\)1", "(low_rank_schedule)0"),
+    (r"\b(top_chunks<128|random_chunks<64)(, bfloat16)?>", "top_chunks<64, bfloat16>"),
+    (r"\ballocated_chunks<512, .*, two_shot,", "allocated_chunks<256, 2, 4, 8>, partial_hadamard<256>, summed_codes<"
+     "rms_range<tracked_correlation, bfloat16>, stochastic_quantizer<8, stratified_dither<7>>, saturating_sum<8>>, in_wire,"),
+    (r"(lloyd_max.*), (shard|gather|publish),", r"\1, two_shot,"),
+    (r"(lloyd_max.*), publish,", r"\1, shard,"),
+    (r"(summed_codes.*), shard,", r"\1, in_wire,"),
+    (r"\berror_feedback\b", "no_feedback"),
+    (r"\bno_feedback\b", "error_feedback"),
+    (r"\blloyd_max<[34]>(.*kept_diagonal)", r"lloyd_max<2>\1"),
+    (r", kept_diagonal_in<float>", ""),
 ]
 # Above 2^20 coordinates steps have a kernel of their own.
 LATER = {"derive_and_encode_kernel": "encode_kernel<false>"}
@@ -54,8 +79,8 @@ LATER = {"derive_and_encode_kernel": "encode_kernel<false>"}
 LEAST_BYTES = 0.1
 UNCOUNTED = ("select_kernel", "finish_kernel", "start_warm", "add_all", "orthonormalize_all", "receive_all", "keep_all_warm")
 OF_CHUNKS = ("steps_kernel", "inspect_parts_kernel")  # of a thread a chunk
-OF_OWNERS = ("recompress_kernel",)
-OF_TRAVELLERS = ("cast_kernel<true>", "reduce_")  # of those that are chosen
+OF_OWNERS = ("recompress_kernel", "keep_owner_residual_kernel", "add_shard_kernel", "publish_kernel")
+OF_TRAVELLERS = ("cast_kernel<true>", "encode_kernel", "reduce_")  # of those that are chosen, unless the rest is kept
 # The benchmarks that measure kernels together, by what kernels' names begin with.
 OPERATIONS = {
     "norms": ("norms_kernel",),
@@ -116,9 +141,28 @@ def on(value, architecture):
     return value.get(architecture) if isinstance(value, dict) else value
 
 
-def counted(lines, symbol, architecture):
+def nearest(codec):
+    """The codec, then others by the number of changes that lead to them."""
+    found = [codec]
+    for one in found:  # which grows
+        yield one
+        changed = (re.sub(pattern, other, one) for pattern, other in CHANGES)
+        found += [other for other in dict.fromkeys(changed) if other not in found]
+
+
+def counted(lines, kernel, codec, element, architecture):
+    """Instructions and registers of a kernel, by the budget of its codec, or of the nearest."""
+    lines = [line for line in lines if kernel.partition("<")[0] in line["kernel"]]
+    for one in nearest(codec):
+        for of in dict.fromkeys((element, "float")):
+            if found := budget_of(lines, symbol_of(kernel, one, of), architecture):
+                return found
+    raise Stale(f"no budget on {architecture} for {symbol_of(kernel, codec, element)}")
+
+
+def budget_of(lines, symbol, architecture):
     """Instructions and registers of the kernel of a symbol, the least of several budgets: of a coordinate, or of a thread where the budget
-    does not divide."""
+    does not divide. None where it has none."""
     found = []
     for line in lines:
         if architecture not in (line.get("arch") or [architecture]) or not re.search(line["kernel"], symbol):
@@ -126,9 +170,7 @@ def counted(lines, symbol, architecture):
         instructions = on(line["max_instructions_per_coordinate"], architecture)
         if instructions is not None:
             found.append((instructions, on(line["max_registers"], architecture)))
-    if not found:
-        raise Stale(f"no budget on {architecture} for {symbol}")
-    return min(found)
+    return min(found, default=None)
 
 
 def operand(codec):
@@ -143,7 +185,7 @@ def symbol_of(kernel, codec, element):
         return "reduce_segments_kernel<saturating_segments<2, 4, 8>>"
     if kernel.startswith("reduce_"):
         return f"{kernel}<{operand(codec)}>"
-    of = "chunk_kernel" if kernel.endswith("<false>") and not kernel.startswith(("cast", "multiply")) else "exchange_kernel"
+    of = "chunk_kernel" if kernel.endswith("<false>") and not kernel.startswith(("cast", "multiply", "publish", "bypass")) else "exchange_kernel"
     return f"{of}<{kernel}, {codec}, {element}>"
 
 
@@ -163,8 +205,9 @@ def share_of_work(kernel, codec, numbers, ranks):
         return 1 / int(re.search(r"_chunks<(\d+)", codec)[1])
     if kernel.startswith(OF_OWNERS):
         return 1 / ranks
-    if kernel.startswith(OF_TRAVELLERS) and "top_chunks" in codec:
-        return float(re.search(r"\.bits = ([\d.]+)", numbers)[1]) / 16
+    if kernel.startswith(OF_TRAVELLERS) and re.search(r"\b(top|random)_chunks", codec):
+        if kernel.startswith("reduce_") or "error_feedback" not in codec:
+            return float(re.search(r"\.bits = ([\d.]+)", numbers)[1]) / (16 if "cast<" in codec else 4)
     return 1
 
 
@@ -176,7 +219,7 @@ def kernels_of(preset, element, budget, presets, lines):
         for device, (architecture, *_) in DEVICES.items():
             instructions, registers = 0, 32
             if memory >= LEAST_BYTES and not kernel.startswith(UNCOUNTED):
-                instructions, registers = counted(lines, symbol_of(kernel, codec, element), architecture)
+                instructions, registers = counted(lines, kernel, codec, element, architecture)
                 instructions *= share_of_work(kernel, codec, numbers, budget["ranks"])
             times.append(predicted_ns(device, moved, conflicts, memory, instructions, registers))
         yield kernel, memory, times
@@ -193,10 +236,10 @@ def predictions():
     traffic = json.loads((CODEGEN / "traffic_budgets.json").read_text(encoding="utf-8"))
     rows = []
 
-    def row(what, launches, size, times, n=SIZE, **more):
+    def row(preset, what, launches, size, times, n=SIZE, **more):
         """Appends a line; without bytes it has no share."""
         us = [time * n * 1e-3 + launches * LAUNCH_US for time in times]
-        line = {"what": what, **more, "us": [float(f"{one:.3g}") for one in us]}
+        line = {"what": what, "preset": preset, **more, "us": [float(f"{one:.3g}") for one in us]}
         if size:
             line["bytes"] = round(size, 3)
             line["percent"] = [round(size * n * 1e-3 / (COPY * DEVICES[device][3] * 1e3) / one * 100)
@@ -215,15 +258,15 @@ def predictions():
                     kernel = symbol_of(kernel, presets[preset][0], element).replace("2, 4, 8", "2")
                 # The profiler sees exchanges of floats.
                 profiled = {"profiled": preset, "kernel": kernel} if element == "float" else {}
-                row(f"{preset}, {element}: {kernel}", 1, size, times, **profiled)
+                row(preset, f"{preset}, {element}: {kernel}", 1, size, times, **profiled)
         if operation != "pair":
             continue
         for name, begins in OPERATIONS.items():
             if of := [one for one in kernels if one[0].startswith(begins)]:
-                row(f"{name}, {preset}, {element}", len(of), *total(of), result=f"{name}/{preset}/{element}")
+                row(preset, f"{name}, {preset}, {element}", len(of), *total(of), result=f"{name}/{preset}/{element}")
         for k in (12, 20, 28):
             times = [budget["ranks"] * time for time in total(kernels)[1]]
-            row(f"exchange of two ranks, {preset}, {element}, 2^{k}", budget["launches"], None, times, n=2**k,
+            row(preset, f"exchange of two ranks, {preset}, {element}, 2^{k}", budget["launches"], None, times, n=2**k,
                 result=f"pair/{preset}/{element}")
             rows[-1]["n"] = 2**k
     return {"what": "Times in us and shares of a copy's bandwidth in percent, at 2^28 coordinates where nothing else is said. bench/predict.py "

@@ -33,7 +33,7 @@ import tempfile
 # Columns of TERSUM_SIMULATED_COUNTS; the kernel's name follows.
 COLUMNS = ("marked blocks threads statements barriers loads load_sectors load_bytes load_distinct"
            " stores store_sectors store_bytes store_distinct shared wavefronts conflicts").split()
-BEFORE = ("initialize_kernel", "initialize_shards_kernel")  # a first exchange
+BEFORE = ("initialize_kernel", "initialize_shards_kernel", "item_kernel")  # a first exchange
 LIMITS = ("sectors a load", "sectors a store", "used", "L2 bytes", "conflicts", "bytes of memory")
 
 
@@ -75,7 +75,7 @@ def launches_of_tests(programs, budgets):
     found = {}
     for (test, case), keys in cases.items():
         subcases = ",".join(key.split("/")[1] for key in keys)
-        launches, _ = launches_of(programs[test], [f"--test-case=*{case}", f"--subcase={subcases}"])
+        launches, _ = launches_of(programs[test], [f"--test-case=[cuda_executor] {case}", f"--subcase={subcases}"])
         ranges = {}
         for one in launches:
             if one["marked"] and one["kernel"] not in BEFORE:

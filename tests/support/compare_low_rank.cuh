@@ -19,7 +19,7 @@ namespace tersum::tests {
 template <class Element, class Codec>
 void compare_matrices(Codec const& codec)
 {
-  static bucket const square{{{256, 256}}};
+  static bucket const square{{{512, 512}}};
   if (is_exchange_profiled<Element>(codec, square.gradient())) { return; }
   for (bool const misaligned : {false, true}) {
     compare_executors<Codec, Element>({.codec      = codec,
