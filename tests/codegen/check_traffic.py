@@ -166,7 +166,8 @@ def main():
             of_all = {name: budgets[benchmark][name] for name in ("program", "case", "ranks", "half_of") if name in budgets[benchmark]}
             of_all.update((name, found[name]) for name in ("launches", "dram") if name in found)
             kernels = ",\n".join(f"      {json.dumps(name)}: {json.dumps(limits)}" for name, limits in found["kernels"].items())
-            written.append(f"  {json.dumps(benchmark)}: {json.dumps(of_all)[:-1]}, \"kernels\": {{\n{kernels}\n    }}}}")
+            kernels = json.dumps(found["kernels"]) if "case" in of_all else f"{{\n{kernels}\n    }}"
+            written.append(f"  {json.dumps(benchmark)}: {json.dumps(of_all)[:-1]}, \"kernels\": {kernels}}}")
         options.budgets.write_text("{\n" + ",\n".join(written) + "\n}\n", encoding="utf-8")
     return status
 
