@@ -4,7 +4,7 @@
 
 # Sourced by the scripts, after install_missing.sh: puts nvcc on PATH, and installs it where there is none.
 
-# find_nvcc FOLDER: where there is no nvcc, nvcc 13.0, CUB and NCCL go from Python's registry into the folder and nowhere else: 400 MB
+# find_nvcc FOLDER: where there is no nvcc, nvcc 13.0, CUB and NCCL go from Python's registry into the folder and nowhere else: 500 MB
 # of downloads.
 find_nvcc() {
   local root
@@ -16,7 +16,8 @@ find_nvcc() {
   python3 -m pip --version >/dev/null 2>&1 || install_missing pip3:python3-pip || return 1
   echo "installing nvcc into $1"
   python3 -m pip install --quiet --root-user-action ignore --no-deps --target "$1" nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 \
-    nvidia-cuda-crt==13.0.88 nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85 nvidia-nccl-cu13==2.28.9 || return 1
+    nvidia-cuda-crt==13.0.88 nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85 nvidia-cuda-nvrtc==13.0.88 \
+    nvidia-nccl-cu13==2.28.9 || return 1
   # Where nvcc, CMake and programs look for them.
   ln -sfn lib "$root/lib64"
   ln -sf "$root"/../nccl/include/* "$root/include/"

@@ -6,6 +6,7 @@
 #
 #   tersum::bench        measures codecs: bench/tersum_bench.hpp. Link benchmark::benchmark_main beside it.
 #   tersum::conformance  the laws of the roles: tests/tersum_conformance.hpp. Link doctest::doctest beside it.
+#   tersum_kernels       a target that writes tersum_kernels.hpp into the build folder: what kernels include, as one file.
 #   tersum_add_simulated_test(<name> <program> [<argument>...])
 #                        the objects of a program with CUDA, linked with an interpreter of PTX in place of the CUDA runtime,
 #                        and the test of CTest that runs it on a machine without a GPU.
@@ -21,6 +22,15 @@ add_library(tersum::conformance ALIAS tersum.conformance)
 target_sources(tersum.conformance INTERFACE "${PROJECT_SOURCE_DIR}/tests/support/emulator/block.cpp")
 target_include_directories(tersum.conformance INTERFACE "${PROJECT_SOURCE_DIR}/tests")
 target_link_libraries(tersum.conformance INTERFACE tersum::tersum)
+
+set(tersum_kernels_file "${PROJECT_BINARY_DIR}/one_file/tersum_kernels.hpp" CACHE INTERNAL "")
+add_custom_target(
+  tersum_kernels
+  COMMAND "${CMAKE_COMMAND}" -E make_directory "${PROJECT_BINARY_DIR}/one_file"
+  COMMAND python3 "${PROJECT_SOURCE_DIR}/cmake/write_kernels.py" "${tersum_kernels_file}"
+  BYPRODUCTS "${tersum_kernels_file}"
+  COMMENT "Writing tersum_kernels.hpp"
+  VERBATIM)
 
 set(tersum_simulator_folder "${PROJECT_SOURCE_DIR}/tests/support/simulator" CACHE INTERNAL "")
 

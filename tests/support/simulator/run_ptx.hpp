@@ -11,6 +11,7 @@
 #include "memory.hpp"
 #include "modules.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -52,6 +53,12 @@ class device_words {
 
   [[nodiscard]] std::uint32_t* data() const { return data_; }
   [[nodiscard]] std::vector<std::uint32_t> read() const { return {data_, data_ + count_}; }
+  void write(std::vector<std::uint32_t> const& words) const
+  {
+    auto const at = reinterpret_cast<std::uint64_t>(data_);
+    global_memory::get().find(at)->mark_written_by_host(at, 4 * words.size());
+    std::copy(words.begin(), words.end(), data_);
+  }
 
  private:
   std::size_t count_;
