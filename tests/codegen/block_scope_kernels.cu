@@ -3,9 +3,13 @@
 
 //! @file
 //! Kernels that are put together from block-scope pieces, whose machine code budgets.json limits: those of
-//! examples/04_inside_your_kernel.cu.
+//! examples/04_inside_your_kernel.cu and of examples/kernels/.
 
 #include "../../examples/04_inside_your_kernel.hpp"
+#include "../../examples/kernels/bias_in_4_bits.hpp"
+#include "../../examples/kernels/cast_to_nvfp4.hpp"
+#include "../../examples/kernels/kv_page.hpp"
+#include "../../examples/kernels/sum_over_peers.hpp"
 
 #include <tersum/block/cuda_context.cuh>
 
@@ -31,4 +35,49 @@ __global__ void __launch_bounds__(chunk::block_threads) update_kernel(step_setti
 {
   __shared__ rotation::storage shared;
   update(tersum::cuda_context{}, shared, now, payloads, ranks, count, overflow, parameters);
+}
+
+__global__ void __launch_bounds__(chunk::block_threads)
+  bias_in_4_bits_kernel(tersum::half const* values,
+                        float const* bias,
+                        std::uint64_t count,
+                        std::uint64_t width,
+                        tersum::dither_key draws,
+                        std::uint64_t signs,
+                        std::uint32_t* payload,
+                        float* steps)
+{
+  __shared__ bias_in_4_bits::rotation::storage shared;
+  bias_in_4_bits::encode(
+    tersum::cuda_context{}, shared, values, bias, count, width, draws, signs, payload, steps);
+}
+
+__global__ void __launch_bounds__(kv_page::key::block_threads)
+  write_keys_kernel(tersum::half const* keys, kv_page::page to)
+{
+  __shared__ kv_page::rotation::storage shared;
+  kv_page::write(tersum::cuda_context{}, shared, keys, to);
+}
+
+__global__ void __launch_bounds__(kv_page::key::block_threads)
+  multiply_keys_kernel(float const* query, kv_page::page by, float* products)
+{
+  __shared__ kv_page::rotation::storage shared;
+  kv_page::multiply(tersum::cuda_context{}, shared, query, by, products);
+}
+
+__global__ void cast_to_nvfp4_kernel(float const* values,
+                                     std::uint64_t blocks,
+                                     float largest,
+                                     std::uint64_t signs,
+                                     std::uint64_t seed,
+                                     std::uint32_t* codes,
+                                     std::uint8_t* scales)
+{
+  cast_to_nvfp4::cast(tersum::cuda_context{}, values, blocks, largest, signs, seed, codes, scales);
+}
+
+__global__ void sum_over_peers_kernel(sum_over_peers::peers all, std::uint64_t size)
+{
+  sum_over_peers::all_reduce(tersum::cuda_context{}, all, size);
 }

@@ -75,7 +75,7 @@ struct lloyd_max {
   using cells      = detail::table_cells<lloyd_max>;
   using byte_lines = detail::cell_lines<lloyd_max>;
 
-  //! @brief The code of a value, in root mean squares.
+  //! @brief The code of a value, in root mean squares. In a kernel each boundary is a comparison with a constant.
   TERSUM_OF_VALUES
   template <class Value>
   [[nodiscard]] TERSUM_INLINE constexpr words_of<Value> encode(Value const& value) const noexcept
@@ -83,7 +83,7 @@ struct lloyd_max {
     return detail::encode_signed<cells, Bits>(value);
   }
 
-  //! @brief The level of a code.
+  //! @brief The level of a code. In a kernel it is chosen among constants.
   [[nodiscard]] TERSUM_INLINE constexpr float decode(std::uint32_t code) const noexcept
   {
     return detail::decode_signed<cells, Bits>(code);

@@ -15,15 +15,19 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief The cells of the magnitudes of a codebook that has tables, on the host: kernels have the tables in memory of theirs.
+//! @brief The cells of the magnitudes of a codebook that has tables. Device code has no such tables: a value alone is compared with
+//! constants, and kernels of codecs bring tables into shared memory.
 template <class Quantizer>
 struct table_cells {
   static constexpr int count = Quantizer::magnitudes;
 
   //! The number of the cell that a magnitude, in root mean squares, lies in.
   template <class Value, int Comparisons = value_parts<Value>::comparisons>
-  [[nodiscard]] TERSUM_HOST_INLINE static constexpr words_of<Value> cell_of(Value const& magnitude)
+  [[nodiscard]] TERSUM_INLINE static constexpr words_of<Value> cell_of(Value const& magnitude)
   {
+#if defined(__CUDA_ARCH__)
+    return cell_among(magnitude, std::make_index_sequence<count - 1>{});
+#else
     auto const* const ends = Quantizer::boundaries();
     if constexpr (count - 1 <= Comparisons) {
       auto cell = to_bits(magnitude) & 0u;
@@ -42,13 +46,45 @@ struct table_cells {
       auto const cell     = to_words(truncate(look_up<grid::count>(grid::cells.data(), point)));
       return cell + one_if(magnitude >= look_up<count>(ends, cell));
     }
+#endif
   }
 
   //! The level of a cell.
   template <class Words>
-  [[nodiscard]] TERSUM_HOST_INLINE static constexpr auto level_of(Words const& cell)
+  [[nodiscard]] TERSUM_INLINE static constexpr auto level_of(Words const& cell)
   {
+#if defined(__CUDA_ARCH__)
+    return level_among<0, count>(cell);
+#else
     return look_up<count>(Quantizer::levels(), cell);
+#endif
+  }
+
+ private:
+  template <std::size_t I>
+  struct entry {
+    static constexpr float boundary = Quantizer::boundaries()[I];
+    static constexpr float level    = Quantizer::levels()[I];
+  };
+
+  template <std::size_t... I>
+  [[nodiscard]] TERSUM_INLINE static constexpr std::uint32_t cell_among(float magnitude,
+                                                                        std::index_sequence<I...>)
+  {
+    return (0u + ... + (magnitude >= entry<I>::boundary ? 1u : 0u));
+  }
+
+  // Of Size levels from First on: as many choices as the code has bits, one after the other.
+  template <std::size_t First, std::size_t Size>
+  [[nodiscard]] TERSUM_INLINE static constexpr float level_among(std::uint32_t cell)
+  {
+    if constexpr (Size == 1) {
+      return entry<First>::level;
+    } else {
+      float const low  = level_among<First, Size / 2>(cell);
+      float const high = level_among<First + Size / 2, Size / 2>(cell);
+      return (cell & Size / 2) != 0 ? high : low;
+    }
   }
 };
 
