@@ -149,8 +149,13 @@ void compare_rests(bool sends)
       sent.push_back(from_float<Sent>(send<Sent>(gradient[i], whole[i], 4096.0f).sent));
     }
     std::vector<float> residual = before;
-    detail::keep_finite_residual(
-      set, gradient.data(), whole.data(), sends ? sent.data() : nullptr, 0, residual.data(), count);
+    detail::keep_finite_residual(set,
+                                 gradient.data(),
+                                 whole.data(),
+                                 sends ? sent.data() : nullptr,
+                                 0u,
+                                 residual.data(),
+                                 count);
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < count; ++i) {
       float const rest = sends ? whole[i] - to_float(sent[i]) : whole[i];

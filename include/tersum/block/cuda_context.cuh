@@ -16,7 +16,6 @@
 #include <tersum/block/block_context.hpp>
 #include <tersum/block/detail/cuda_floats.cuh>
 #include <tersum/block/detail/cuda_grid.cuh>
-#include <tersum/block/detail/cuda_rows.cuh>
 #include <tersum/config.hpp>
 #include <tersum/detail/std.hpp>
 #include <tersum/types.hpp>

@@ -12,7 +12,7 @@
 #include <tersum/concepts.hpp>
 #include <tersum/detail/needs.hpp>
 #include <tersum/form/detail/in_wire_counts.hpp>
-#include <tersum/form/detail/suits_summed_codes.hpp>
+#include <tersum/form/detail/suits_coder.hpp>
 #include <tersum/form/form.hpp>
 #include <tersum/stages.hpp>
 

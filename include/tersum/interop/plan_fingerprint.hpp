@@ -37,6 +37,80 @@ template <class Codec>
 template <transport Transport, class Codec>
 [[nodiscard]] status agree_on(Transport const& over, plan<Codec> const& plan, std::uint64_t seed);
 
-}  // namespace tersum::inline v0
+namespace detail {
 
-#include <tersum/interop/detail/plan_fingerprint.ipp>
+template <transport Transport>
+void refuse([[maybe_unused]] Transport const& over, [[maybe_unused]] status const& why) noexcept
+{
+  if constexpr (has_refusal<Transport>) { over.refuse(why); }
+}
+
+//! agree_on, but for what the transport remembers of it.
+template <transport Transport, class Codec>
+[[nodiscard]] status ask_all(Transport const& over, plan<Codec> const& plan, std::uint64_t seed);
+
+}  // namespace detail
+
+template <class Codec>
+constexpr std::uint64_t fingerprint(plan<Codec> const& plan, std::uint64_t seed)
+{
+  description all{"plan",
+                  TERSUM_VERSION_MAJOR,
+                  TERSUM_VERSION_MINOR,
+                  seed,
+                  plan.ranks().size,
+                  plan.wire_bytes(),
+                  plan.codec(),
+                  plan.gradient()};
+  plan.for_each_boundary([&](std::uint64_t begin) { all = {"boundary", all, begin}; });
+  return all.hash();
+}
+
+template <transport Transport, class Codec>
+status agree_on(Transport const& over, plan<Codec> const& plan, std::uint64_t seed)
+{
+  detail::refuse(over, {});
+  status const outcome = detail::ask_all(over, plan, seed);
+  if (!outcome.ok()) {
+    detail::refuse(
+      over,
+      {outcome.code,
+       "agree_on has refused the plans of these ranks: until it accepts, nothing is exchanged",
+       outcome.native});
+  }
+  return outcome;
+}
+
+template <transport Transport, class Codec>
+status detail::ask_all(Transport const& over, plan<Codec> const& plan, std::uint64_t seed)
+{
+  if (status const s = over.check(); !s.ok()) { return s; }
+  int const n             = over.size();
+  int const me            = over.rank();
+  status outcome          = plan.check();
+  bool const of_this_rank = plan.ranks().size == n && plan.ranks().rank == me;
+  if (outcome.ok() && !of_this_rank) {
+    outcome = {error_code::invalid_argument,
+               "plan: its world is not {.size = over.size(), .rank = over.rank()}"};
+  }
+  // A rank that found a fault sends a number that no other has, so that all ranks notice.
+  std::uint64_t const mine = outcome.ok() ? fingerprint(plan, seed)
+                                          : 0x9e3779b97f4a7c15ull * (static_cast<unsigned>(me) + 1);
+  std::uint64_t passing    = mine;
+  for (int hop = 1; hop < n; ++hop) {
+    std::uint64_t received = 0;
+    if (status const s = over.exchange_word((me + 1) % n, passing, (me + n - 1) % n, received);
+        !s.ok()) {
+      return s;
+    }
+    if (outcome.ok() && received != mine) {
+      outcome = {
+        error_code::invalid_argument,
+        "another rank has another plan or seed: codec, layout, world.size and seed must be the same"};
+    }
+    passing = received;
+  }
+  return outcome;
+}
+
+}  // namespace tersum::inline v0

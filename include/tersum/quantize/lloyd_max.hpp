@@ -12,7 +12,6 @@
 #include <tersum/detail/std.hpp>
 #include <tersum/quantize/detail/cell_lines.hpp>
 #include <tersum/quantize/detail/codebook_cells.hpp>
-#include <tersum/quantize/detail/level_lines.hpp>
 #include <tersum/quantize/detail/lloyd_max_levels.hpp>
 #include <tersum/value.hpp>
 

@@ -31,17 +31,10 @@ namespace tersum::inline v0::detail {
 #define TERSUM_SIMD_SOURCE <tersum_baselines/detail/drawn_kernels.inl>
 #include <tersum/block/detail/cpu/instruction_sets.inl>
 
-inline void draw_places(instruction_set set,
-                        std::uint32_t first,
-                        std::uint32_t count,
-                        std::uint32_t stride,
-                        std::uint64_t key,
-                        std::uint32_t* to)
-{
-  TERSUM_DISPATCH(set, true, draw_places(first, count, stride, key, to));
-}
+TERSUM_KERNEL(draw_places)
 
 #undef TERSUM_DISPATCH
+#undef TERSUM_KERNEL
 #undef TERSUM_SIMD_SOURCE
 
 //! @brief What encodes and decodes.
@@ -165,9 +158,9 @@ class cpu_drawn_coordinates {
       drawn[k] = from[places[k]];
     }
     keep_finite_residual(
-      set_, from, whole, static_cast<wire_element const*>(nullptr), 0, residual, size);
+      set_, from, whole, static_cast<wire_element const*>(nullptr), 0u, residual, size);
     convert_sendable(set_, +drawn, own, args_.parts.largest, values() + j, count);
-    keep_finite_residual(set_, +drawn, own, values() + j, 0, rest, count);
+    keep_finite_residual(set_, +drawn, own, values() + j, 0u, rest, count);
     for (std::uint32_t k = 0; k < count; ++k) { residual[places[k]] = rest[k]; }
   }
 

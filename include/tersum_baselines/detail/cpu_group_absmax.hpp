@@ -49,6 +49,7 @@ void add_blocks(instruction_set set, std::uint32_t const* from, float whole, flo
 }
 
 #undef TERSUM_DISPATCH
+#undef TERSUM_KERNEL
 #undef TERSUM_SIMD_SOURCE
 
 //! @brief Values lie as in the gradient, since these chunks are not rotated in registers.

@@ -41,6 +41,7 @@ void add_two_means(instruction_set set, std::uint32_t const* from, float whole, 
 }
 
 #undef TERSUM_DISPATCH
+#undef TERSUM_KERNEL
 #undef TERSUM_SIMD_SOURCE
 
 //! @brief Values lie as in the gradient.

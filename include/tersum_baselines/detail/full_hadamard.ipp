@@ -19,17 +19,7 @@ namespace tersum::inline v0::detail {
 #define TERSUM_SIMD_SOURCE <tersum_baselines/detail/full_rotation.inl>
 #include <tersum/block/detail/cpu/instruction_sets.inl>
 
-inline void full_pass(instruction_set set,
-                      float* data,
-                      std::uint64_t begin,
-                      std::uint64_t end,
-                      int first,
-                      int levels,
-                      std::uint64_t share,
-                      std::uint64_t shares)
-{
-  TERSUM_DISPATCH(set, true, full_pass(data, begin, end, first, levels, share, shares));
-}
+TERSUM_KERNEL(full_pass)
 
 template <int Size>
 void flip_signs(
@@ -39,6 +29,7 @@ void flip_signs(
 }
 
 #undef TERSUM_DISPATCH
+#undef TERSUM_KERNEL
 #undef TERSUM_SIMD_SOURCE
 
 //! @brief The rotation on `threads` threads with one instruction set.

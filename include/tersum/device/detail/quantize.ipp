@@ -9,7 +9,6 @@
 #include <tersum/config.hpp>
 #include <tersum/device/detail/chunk_launch.hpp>
 #include <tersum/device/detail/perform.hpp>
-#include <tersum/device/detail/whole_chunk.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/quantize/block_codes.hpp>
 #include <tersum/quantize/detail/coding.hpp>

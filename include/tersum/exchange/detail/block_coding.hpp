@@ -14,9 +14,7 @@
 #include <tersum/exchange/detail/block_coordinates.hpp>
 #include <tersum/exchange/detail/block_metric.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
-#include <tersum/exchange/detail/block_residuals.hpp>
 #include <tersum/exchange/detail/block_rotation.hpp>
-#include <tersum/exchange/detail/block_rows.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 #include <tersum/quantize/detail/block_decode.hpp>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! A thread's coordinates of its chunk between global memory and registers: kernel body parts.
+//! A thread's coordinates of its chunk between global memory and registers, and what feedback keeps of them: kernel body parts.
 
 #pragma once
 
@@ -11,12 +11,16 @@
 #include <tersum/block/detail/lane_row.hpp>
 #include <tersum/block/detail/ordered_sums.hpp>
 #include <tersum/codec_kinds.hpp>
+#include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/exchange_residuals.hpp>
+#include <tersum/feedback/detail/kept_value.hpp>
+#include <tersum/metric/detail/scales.hpp>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace tersum::inline v0::detail {
 
@@ -160,6 +164,131 @@ TERSUM_BODY void store_coordinates(Context const& ctx,
       // A branch of its own: nvcc makes more instructions of the same one behind an argument.
       store_quarter<false>(ctx, mine, true, v + 8 * r, to + mine.offset, r);
     }
+  }
+}
+
+//! @brief Whether a thread has rows copied out of shared memory, as from sm_90 on.
+template <class Context>
+inline constexpr bool copies_rows = requires(Context const& ctx, void* row)
+{
+  ctx.show_row();
+  ctx.copy_row(row, row, 0u);
+  ctx.end_rows();
+  ctx.is_elected();
+};
+
+//! @brief Whether kernels that decode store whole chunks as rows. Behind a rotation a thread ends with eight neighbours, and of floats sixteen
+//! bytes of each thread fill half a sector. In a metric threads would need more registers.
+template <bool Edge, class Codec, class Element, class Context>
+inline constexpr bool stores_rows =
+  !Edge && sizeof(Element) == 4 && copies_rows<Context> && !in_metric<Codec> &&
+  (Codec::rotates_chunks || Codec::rotates_in_memory);
+
+//! @brief Puts the loaded arrangement into shared memory in the order of the gradient, behind the last use of `storage`, that of the chunk's tile.
+template <class Codec, class Context>
+TERSUM_BODY void put_row(Context const& ctx,
+                         own_chunk<Codec> const& mine,
+                         float* storage,
+                         float const (&v)[32])
+{
+  own_chunk<Codec>::hadamard::synchronize(ctx);
+  TERSUM_UNROLL
+  for (int r = 0; r < 4; ++r) {
+    store_quarter<false>(ctx, mine, true, v + 8 * r, storage + mine.first, r);
+  }
+  ctx.show_row();
+  own_chunk<Codec>::hadamard::synchronize(ctx);
+}
+
+//! @brief Whether this thread is the one of its chunk that has the row copied.
+template <class Codec, class Context>
+[[nodiscard]] TERSUM_BODY bool has_row(Context const& ctx, own_chunk<Codec> const& mine)
+{
+  if constexpr (own_chunk<Codec>::hadamard::threads < 32) {
+    return mine.active && mine.thread == 0;
+  } else {
+    return (own_chunk<Codec>::in_warp || mine.thread < 32) && ctx.is_elected();
+  }
+}
+
+//! @brief Has the row of this thread's chunk copied, which `end_rows` must end.
+template <class Codec, class Context>
+TERSUM_BODY void copy_row(Context const& ctx,
+                          float* to,
+                          own_chunk<Codec> const& mine,
+                          float const* storage)
+{
+  ctx.copy_row(to + mine.offset, storage + mine.first, Codec::chunk_size * 4u);
+}
+
+//! @brief `store_coordinates`, as a row where that is how whole chunks are stored.
+//! @param storage  Of the chunk's tile. It is free for whoever meets all of its threads at a barrier.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void store_row(Context const& ctx,
+                           Element* to,
+                           own_chunk<Codec> const& mine,
+                           [[maybe_unused]] float* storage,
+                           float const (&v)[32])
+{
+  if constexpr (stores_rows<Edge, Codec, Element, Context>) {
+    put_row(ctx, mine, storage, v);
+    if (has_row(ctx, mine)) {
+      copy_row(ctx, to, mine, storage);
+      ctx.end_rows();
+    }
+  } else {
+    store_coordinates<Edge>(ctx, to, mine, v);
+  }
+}
+
+//! @brief Rounds a thread's coordinates of a chunk to what the state keeps, loaded arrangement.
+template <class Residual, class Codec>
+TERSUM_BODY void round_to_kept([[maybe_unused]] own_chunk<Codec> const& mine,
+                               [[maybe_unused]] std::uint32_t draw,
+                               [[maybe_unused]] float (&v)[32])
+{
+  if constexpr (!std::is_same_v<Residual, float>) {
+    TERSUM_UNROLL
+    for (int i = 0; i < 32; ++i) {
+      auto const at = static_cast<std::uint32_t>(mine.coordinate(i));
+      v[i]          = round_to_kept<Residual>(v[i], draw + at * draw_stride);
+    }
+  }
+}
+
+//! @brief Writes what feedback keeps to the residual, loaded arrangement.
+//! @param v      The values.
+//! @param lose   lose(i, value) takes from value i what was decoded of it.
+//! @param keeps  Whether the residual changes in this step.
+template <bool Edge, class Codec, class Element, class Context, class Lose>
+TERSUM_BODY void keep_lost(Context const& ctx,
+                           exchange_args<Codec, Element> const& args,
+                           own_chunk<Codec> const& mine,
+                           float (&v)[32],
+                           Lose const& lose,
+                           bool keeps = true)
+{
+  [[maybe_unused]] constexpr int quarter   = Codec::chunk_size / 4;
+  [[maybe_unused]] auto const* const first = args.residual + mine.offset + mine.thread * 8;
+  [[maybe_unused]] float const weight      = weight_of_kept(args);
+  TERSUM_UNROLL
+  for (int i = 0; i < 32; ++i) {
+    [[maybe_unused]] float const value = v[i];
+    lose(i, v[i]);
+    if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
+      if (!exists(mine, i / 8, i % 8)) { continue; }
+      context_arithmetic<Context> const math{};
+      float const kept = Context::value(ctx.load(first + (i / 8 * quarter + i % 8)));
+      v[i] = args.codec.feedback.after(math, value, v[i], weighed<Codec>(math, weight, kept));
+    }
+  }
+  round_to_kept<residual_element<Codec>>(mine, draw_of_kept(args, mine.chunk, args.rank), v);
+  if constexpr (Edge) {
+    own_chunk<Codec> kept = mine;
+    kept.active           = mine.active && keeps;
+    store_coordinates<true>(ctx, args.residual, kept, v);
+  } else if (keeps) {
+    store_coordinates<false>(ctx, args.residual, mine, v);
   }
 }
 

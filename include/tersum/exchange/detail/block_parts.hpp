@@ -15,9 +15,7 @@
 #include <tersum/exchange/detail/block_metric.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/block_part_codes.hpp>
-#include <tersum/exchange/detail/block_residuals.hpp>
 #include <tersum/exchange/detail/block_rotation.hpp>
-#include <tersum/exchange/detail/block_rows.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/exchange_parts.hpp>
 #include <tersum/exchange/detail/exchange_residuals.hpp>

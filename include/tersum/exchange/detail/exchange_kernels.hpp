@@ -14,7 +14,6 @@
 #include <tersum/exchange/detail/block_initialize.hpp>
 #include <tersum/exchange/detail/block_measure.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
-#include <tersum/exchange/detail/block_publish.hpp>
 #include <tersum/exchange/detail/block_scaled_cast.hpp>
 #include <tersum/exchange/detail/block_shards.hpp>
 #include <tersum/exchange/detail/block_steps.hpp>

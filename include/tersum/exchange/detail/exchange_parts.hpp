@@ -13,7 +13,6 @@
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
-#include <tersum/exchange/detail/shard_map.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
 
 #include <cstdint>

@@ -11,6 +11,7 @@
 #include <tersum/lowrank/orthogonalizers.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
@@ -72,8 +73,14 @@ class cpu_factor {
       std::fill_n(out, rank_ * low_rank_block, 0.0f);
       for (int k = 0; k < rank_; k += 8) {
         int const rows = std::min(8, rank_ - k);
-        multiply_block(
-          set_, triangle_ + k, 1, max_rank, rows, k + rows, tile, out + k * low_rank_block);
+        multiply_block(set_,
+                       triangle_ + k,
+                       1u,
+                       std::size_t{max_rank},
+                       rows,
+                       k + rows,
+                       tile,
+                       out + k * low_rank_block);
       }
       for (int k = 0; k < rank_; ++k) {
         std::copy_n(out + k * low_rank_block, here, column(k) + begin);

@@ -243,7 +243,7 @@ class cpu_low_rank {
       std::fill(end, tile + (k + 1) * block, 0.0f);
     }
     std::fill_n(product, rows * block, 0.0f);
-    multiply_block(set_, left + begin, 1, m.rows, rows, rank, tile, product);
+    multiply_block(set_, left + begin, 1u, m.rows, rows, rank, tile, product);
   }
 
   // Writes the mean of 64 rows in place of the gradient, and what it leaves out to the residual.

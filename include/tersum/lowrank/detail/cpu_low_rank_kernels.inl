@@ -53,7 +53,7 @@ TERSUM_SIMD void multiply_rows(float const* factors,
   }
 }
 
-//! @brief The same for any number of rows.
+//! @brief to[a][lane] += sum over `terms` of factors[a * stride + t * step] * tile[t][lane]; 64 lanes.
 TERSUM_TARGET inline void multiply_block(float const* factors,
                                          std::size_t stride,
                                          std::size_t step,
@@ -157,6 +157,7 @@ TERSUM_SIMD void gram_rows(double const* tile, int k, int rank, double* gram)
   }
 }
 
+//! @brief gram[k][l] += sum over 64 terms t of tile[t][k] * tile[t][l], l not below k; rows of `max_rank`.
 TERSUM_TARGET inline void gram_block(double const* tile, int rank, double* gram)
 {
   for (int k = 0; k < rank; k += 4) { gram_rows<4>(tile, k, rank, gram); }
@@ -205,6 +206,7 @@ TERSUM_SIMD doubles fma(doubles a, doubles b, doubles c)
 #endif
 }
 
+//! @brief One step of the elimination of a square of rows of `max_rank`; see `factor_archetype::eliminate`.
 TERSUM_TARGET inline void eliminate_row(double* square, int rank, int j)
 {
   constexpr int lanes = width / 2;

@@ -72,7 +72,7 @@ void multiply_part(instruction_set set,
     }
     int const terms = static_cast<int>(std::min<std::uint64_t>(step, slices.terms - at));
     load_tile(set, load, product, begin, lanes, at, terms, tile);
-    multiply_block(set, product.from + at, slices.terms, 1, rank, terms, tile, sums);
+    multiply_block(set, product.from + at, slices.terms, 1u, rank, terms, tile, sums);
   }
   end_slice();
   for (int k = 0; k < rank; ++k) {

@@ -12,8 +12,6 @@
 #include <tersum/exchange/detail/launch_list.hpp>
 #include <tersum/lowrank/detail/block_low_rank.hpp>
 #include <tersum/lowrank/detail/block_matrix.hpp>
-#include <tersum/lowrank/detail/block_products.hpp>
-#include <tersum/lowrank/detail/block_rebuild.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/status.hpp>
 #include <tersum/tuning.hpp>

@@ -9,7 +9,6 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/reduce/detail/array_list.hpp>
 #include <tersum/reduce/native.hpp>
 #include <tersum/tuning.hpp>
 #include <tersum/types.hpp>
@@ -19,6 +18,14 @@
 #include <type_traits>
 
 namespace tersum::inline v0::detail {
+
+//! @brief Arrays that one launch reduces, of which more than `most` take several launches.
+template <class Element>
+struct array_list {
+  static constexpr int most = 64;
+  Element const* array[most];
+  int count;
+};
 
 template <class Context>
 inline constexpr int reduce_threads = tuning_of<Context>.cuda.reduce_threads;

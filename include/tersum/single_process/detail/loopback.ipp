@@ -4,9 +4,161 @@
 //! @file
 //! Definitions of loopback.hpp: all rounds of an exchange.
 
-#include <tersum/single_process/detail/loopback_rounds.ipp>
-
 namespace tersum::inline v0 {
+
+template <class Executor, reduce_op Op>
+status loopback_all_reduce(Executor const& exec,
+                           std::span<wire<Op> const> ranks,
+                           reduction_order order)
+{
+  std::size_t const n = ranks.size();
+  if (n < 2) { return {}; }
+  for (wire<Op> const& other : ranks) {
+    if (other.count != ranks[0].count) {
+      return {error_code::invalid_argument,
+              "ranks: wires differ in count, so they are of unlike plans"};
+    }
+  }
+  rank_blocks const blocks{.count         = ranks[0].count,
+                           .element_bytes = sizeof(typename Op::element),
+                           .ranks = order == reduction_order::ring ? static_cast<int>(n) : 1};
+  for (std::size_t block = 0; block < static_cast<std::size_t>(blocks.ranks); ++block) {
+    std::size_t const begin = blocks.begin(static_cast<int>(block));
+    std::size_t const end   = blocks.begin(static_cast<int>(block) + 1);
+    // The block travels from rank to rank; each adds its own and keeps the partial sum.
+    for (std::size_t hop = 1; hop < n; ++hop) {
+      auto* const mine           = ranks[(block + hop) % n].data + begin;
+      auto const* const received = ranks[(block + hop - 1) % n].data + begin;
+      if (status const s =
+            exec.reduce(detail::op_from(ranks[0].op, begin), mine, received, mine, end - begin);
+          !s.ok()) {
+        return s;
+      }
+    }
+    std::size_t const last = (block + n - 1) % n;
+    for (std::size_t rank = 0; rank < n; ++rank) {
+      if (rank == last) { continue; }
+      if (status const s =
+            exec.copy(ranks[rank].data + begin, ranks[last].data + begin, end - begin);
+          !s.ok()) {
+        return s;
+      }
+    }
+  }
+  return {};
+}
+
+namespace detail {
+
+//! The library allocates nothing, so the wires of one round lie on the stack.
+inline constexpr std::size_t max_loopback_ranks = 256;
+
+//! @brief Calls body(rank) for all ranks, up to the first error.
+template <class Ranks, class Body>
+[[nodiscard]] status for_each_rank(Ranks const& ranks, Body const& body)
+{
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (status const s = body(ranks[rank]); !s.ok()) { return s; }
+  }
+  return {};
+}
+
+//! @brief One round among all ranks, by the kind of its wires.
+//! @param wire_at  The wire of a rank.
+//! @{
+template <class Executor, class WireAt, reduce_op Op>
+[[nodiscard]] status loopback_round(Executor const& exec,
+                                    std::size_t ranks,
+                                    reduction_order order,
+                                    WireAt const& wire_at,
+                                    wire<Op> const&)
+{
+  wire<Op> wires[max_loopback_ranks];
+  for (std::size_t rank = 0; rank < ranks; ++rank) { wires[rank] = wire_at(rank); }
+  return loopback_all_reduce(exec, std::span<wire<Op> const>{wires, ranks}, order);
+}
+
+//! Calls move(from, to, sent, received) for each pair of ranks, whose wires have the same parts.
+template <class WireAt, class Part, class Move>
+[[nodiscard]] status for_each_pair(std::size_t ranks,
+                                   WireAt const& wire_at,
+                                   Part const& part_of,
+                                   Move const& move)
+{
+  for (std::size_t to = 0; to < ranks; ++to) {
+    auto const received = wire_at(to);
+    for (std::size_t from = 0; from < ranks; ++from) {
+      auto const sent = wire_at(from);
+      int const part  = static_cast<int>(part_of(from, to));
+      if (sent.begin(part) != received.begin(part) || sent.size(part) != received.size(part)) {
+        return {error_code::invalid_argument,
+                "ranks: wires differ in their parts, so they are of unlike plans"};
+      }
+      if (sent.size(part) == 0) { continue; }
+      if (status const s = move(from, to, sent, received); !s.ok()) { return s; }
+    }
+  }
+  return {};
+}
+
+//! Every rank receives its own part from every rank.
+template <class Executor, class WireAt, class Wire>
+requires requires(Wire const& round) { round.sent; }
+[[nodiscard]] status loopback_round(
+  Executor const& exec, std::size_t ranks, reduction_order, WireAt const& wire_at, Wire const&)
+{
+  return for_each_pair(
+    ranks,
+    wire_at,
+    [](std::size_t, std::size_t to) { return to; },
+    [&](std::size_t from, std::size_t to, auto const& sent, auto const& received) {
+      int const part         = static_cast<int>(to);
+      std::size_t const size = received.size(part);
+      return exec.copy(received.received + from * size, sent.sent + sent.begin(part), size);
+    });
+}
+
+//! Every rank receives the sum of its own part, added in the order of the ranks.
+template <class Executor, class WireAt, class Op, class Parts>
+[[nodiscard]] status loopback_round(Executor const& exec,
+                                    std::size_t ranks,
+                                    reduction_order,
+                                    WireAt const& wire_at,
+                                    summed_wire_of<Op, Parts> const&)
+{
+  return for_each_pair(
+    ranks,
+    wire_at,
+    [](std::size_t, std::size_t to) { return to; },
+    [&](std::size_t from, std::size_t to, auto const& sent, auto const& own) {
+      int const part         = static_cast<int>(to);
+      auto const* const of   = sent.data + sent.begin(part);
+      std::size_t const size = own.size(part);
+      return from == 0 ? exec.copy(own.sum, of, size)
+                       : exec.reduce(Op{}, own.sum, own.sum, of, size);
+    });
+}
+
+//! Every rank receives the parts of all ranks.
+template <class Executor, class WireAt, class Wire>
+requires requires(Wire const& round) { round.gathered; }
+[[nodiscard]] status loopback_round(
+  Executor const& exec, std::size_t ranks, reduction_order, WireAt const& wire_at, Wire const&)
+{
+  return for_each_pair(
+    ranks,
+    wire_at,
+    [](std::size_t from, std::size_t) { return from; },
+    [&](std::size_t from, std::size_t to, auto const& sent, auto const& received) -> status {
+      if (from == to) { return {}; }
+      std::size_t const begin = sent.begin(static_cast<int>(from));
+      return exec.copy(
+        received.gathered + begin, sent.gathered + begin, sent.size(static_cast<int>(from)));
+    });
+}
+//! @}
+
+}  // namespace detail
 
 namespace detail {
 

@@ -3,7 +3,7 @@
 
 //! @file
 //! Compiles one source of kernels for each instruction set, in a namespace of its own, and defines TERSUM_DISPATCH, which calls
-//! one of them. A header defines TERSUM_SIMD_SOURCE, includes this file within tersum::detail, and undefines both when it has
+//! one of them, and TERSUM_KERNEL. A header defines TERSUM_SIMD_SOURCE, includes this file within tersum::detail, and undefines all of them when it has
 //! made its calls. The source sees TERSUM_SIMD_WIDTH (floats in a vector), TERSUM_SIMD (attributes of functions within
 //! kernels), TERSUM_OPERATOR (those of functions that policies call) and TERSUM_TARGET (those of kernels).
 
@@ -73,3 +73,11 @@ namespace cpu_avx512 {
     return cpu_baseline::__VA_ARGS__;                                                              \
   } while (false)
 #endif
+
+// Defines name(instructions, arguments...), which calls the kernel of that name.
+#define TERSUM_KERNEL(name)                                                                        \
+  template <class... Arguments>                                                                    \
+  auto name(instruction_set instructions, Arguments... arguments)                                  \
+  {                                                                                                \
+    TERSUM_DISPATCH(instructions, true, name(arguments...));                                       \
+  }

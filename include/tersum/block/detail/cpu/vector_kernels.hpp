@@ -135,100 +135,20 @@ template <class Codec, chunk_pointer From>
   TERSUM_DISPATCH(set, Codec::chunk_size >= 256, largest_magnitude<Codec>(sign_key, chunk, from));
 }
 
-inline void fused_add(
-  instruction_set set, float factor, float const* a, float const* b, int count, float* to)
-{
-  TERSUM_DISPATCH(set, true, fused_add(factor, a, b, count, to));
-}
-
-template <class Element>
-void add_scaled(
-  instruction_set set, Element const* from, float factor, float* to, std::size_t count)
-{
-  TERSUM_DISPATCH(set, true, add_scaled(from, factor, to, count));
-}
-
-template <class Element, class Residual>
-void add_residual(
-  instruction_set set, Element const* from, Residual const* residual, float* to, std::size_t count)
-{
-  TERSUM_DISPATCH(set, true, add_residual(from, residual, to, count));
-}
-
-template <class Element, class To>
-void convert_sendable(instruction_set set,
-                      Element const* gradient,
-                      float const* from,
-                      float largest,
-                      To* to,
-                      std::size_t count)
-{
-  TERSUM_DISPATCH(set, true, convert_sendable(gradient, from, largest, to, count));
-}
-
-template <class Residual>
-void keep_values(
-  instruction_set set, float const* from, std::uint32_t draw, Residual* residual, std::size_t count)
-{
-  TERSUM_DISPATCH(set, true, keep_values(from, draw, residual, count));
-}
-
-template <class Element, class Sent, class Residual>
-void keep_finite_residual(instruction_set set,
-                          Element const* gradient,
-                          float const* whole,
-                          Sent const* sent,
-                          std::uint32_t draw,
-                          Residual* residual,
-                          std::size_t count)
-{
-  TERSUM_DISPATCH(set, true, keep_finite_residual(gradient, whole, sent, draw, residual, count));
-}
-
-template <class From, class To>
-[[nodiscard]] bool convert_values(
-  instruction_set set, From const* from, To* to, float factor, std::size_t count)
-{
-  TERSUM_DISPATCH(set, true, convert_values(from, to, factor, count));
-}
-
-template <class Element>
-void add_values(
-  instruction_set set, Element const* a, Element const* b, Element* to, std::size_t count)
-{
-  TERSUM_DISPATCH(set, true, add_values(a, b, to, count));
-}
-
-template <class Scale>
-[[nodiscard]] float largest_of(instruction_set set, Scale const* from, std::size_t count)
-{
-  TERSUM_DISPATCH(set, true, largest_of(from, count));
-}
-
-template <class Element, class Scale>
-void multiply_by_scales(instruction_set set,
-                        float const* from,
-                        Scale const* scales,
-                        float least,
-                        Element* to,
-                        std::size_t count)
-{
-  TERSUM_DISPATCH(set, true, multiply_by_scales(from, scales, least, to, count));
-}
-
-//! @brief to[i] = from[i] for a whole chunk.
-template <chunk_pointer From>
-void load_whole(instruction_set set, From from, float* to, int count)
-{
-  TERSUM_DISPATCH(set, true, load_whole(from, to, count));
-}
-
-//! @brief to[i] = values[i] for a whole chunk.
-template <chunk_pointer To>
-void store_whole(instruction_set set, float const* values, To to, int count)
-{
-  TERSUM_DISPATCH(set, true, store_whole(values, to, count));
-}
+// clang-format off
+TERSUM_KERNEL(fused_add)
+TERSUM_KERNEL(add_scaled)
+TERSUM_KERNEL(add_residual)
+TERSUM_KERNEL(convert_sendable)
+TERSUM_KERNEL(keep_values)
+TERSUM_KERNEL(keep_finite_residual)
+TERSUM_KERNEL(convert_values)
+TERSUM_KERNEL(add_values)
+TERSUM_KERNEL(largest_of)
+TERSUM_KERNEL(multiply_by_scales)
+TERSUM_KERNEL(load_whole)
+TERSUM_KERNEL(store_whole)
+// clang-format on
 
 template <int Size, bool Rotate = true, chunk_pointer From>
 void rotate_to_rows(
@@ -271,6 +191,7 @@ void add_levels(
 }
 
 #undef TERSUM_DISPATCH
+#undef TERSUM_KERNEL
 #undef TERSUM_SIMD_SOURCE
 
 }  // namespace tersum::inline v0::detail

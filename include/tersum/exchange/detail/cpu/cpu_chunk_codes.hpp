@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
@@ -53,10 +54,11 @@ struct chunk_codes<Quantizer, Size> {
   [[nodiscard]] static float encode(
     instruction_set set, dither_key const&, std::uint64_t, float const* values, std::uint32_t* to)
   {
-    float const scale = scale_of_elements<element>(largest_of(set, values, Size));
+    float const scale = scale_of_elements<element>(largest_of(set, values, std::size_t{Size}));
     if (scale > 0.0f) {
       float const inverse = inverse_of_scale(scale);
-      static_cast<void>(convert_values(set, values, reinterpret_cast<element*>(to), inverse, Size));
+      static_cast<void>(
+        convert_values(set, values, reinterpret_cast<element*>(to), inverse, std::size_t{Size}));
     } else {
       std::fill_n(to, code_words<Quantizer>(Size), 0u);
     }
@@ -67,7 +69,7 @@ struct chunk_codes<Quantizer, Size> {
     instruction_set set, std::uint32_t const* from, float scale, float* values, bool fresh)
   {
     if (fresh) { std::fill_n(values, Size, 0.0f); }
-    add_scaled(set, reinterpret_cast<element const*>(from), scale, values, Size);
+    add_scaled(set, reinterpret_cast<element const*>(from), scale, values, std::size_t{Size});
   }
 };
 

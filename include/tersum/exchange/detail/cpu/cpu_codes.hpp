@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Chunks to codes and back on the CPU.
+//! Chunks to codes that are summed, or to values of a type, and back on the CPU.
 
 #pragma once
 
@@ -10,14 +10,142 @@
 #include <tersum/codec.hpp>
 #include <tersum/exchange/detail/cpu/chunk_in_rows.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/exchange_residuals.hpp>
+#include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/execute/instruction_set.hpp>
+#include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/range/chunk_step.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
 namespace tersum::inline v0::detail {
+
+//! @brief A chunk that travels in values of a type.
+template <class Codec, class Element>
+class cast_in_rows : chunk_in_rows<Codec, Element> {
+  using base = chunk_in_rows<Codec, Element>;
+  using base::args;
+  using base::entry;
+  using base::set;
+  using base::size;
+  using typename base::array;
+  using typename base::math;
+  using wire_element = typename Codec::quantizer_type::element;
+
+ public:
+  cast_in_rows(instruction_set instructions,
+               exchange_args<Codec, Element> const& arguments,
+               std::uint64_t chunk)
+    : base(instructions, arguments, chunk), wire_(reinterpret_cast<wire_element*>(args.payload))
+  {
+    if constexpr (selects<Codec>) {
+      payload_place const place = find_place(args, chunk);
+      stays_                    = place.level == 0;
+      wire_                     = reinterpret_cast<wire_element*>(args.payload + place.word);
+    } else {
+      wire_ += entry.offset - args.records[entry.tensor].bypass;
+    }
+  }
+
+  //! Gradient to payload; with feedback what is not sent to the residual.
+  void encode() const
+  {
+    if (stays_ && !feeds_back<Codec>) { return; }
+    if constexpr (!selects<Codec>) {
+      static_cast<void>(convert_values(set, this->gradient(), wire_, 1.0f, entry.length));
+    } else {
+      this->read([&](auto const* whole) {
+        if constexpr (in_metric<Codec>) {
+          alignas(64) array quotients;
+          this->in_units(whole, [&](auto from) { load_whole(set, from, quotients, size); });
+          send(+quotients, quotients, whole);
+        } else if constexpr (!feeds_back<Codec>) {
+          send(whole, whole, whole);
+        } else if (this->is_whole()) {
+          send(this->gradient(), whole, whole);
+        } else {
+          Element padded[extent(size)]{};
+          std::copy_n(this->gradient(), entry.length, padded);
+          send(+padded, whole, whole);
+        }
+      });
+    }
+  }
+
+  //! Sets the flag if a sum is not finite, before scales that the library keeps follow it.
+  void inspect() const
+  {
+    array values;
+    if (!stays_ && !convert_values(set, wire_, values, 1.0f, std::size_t{size})) {
+      raise_flag(args);
+    }
+  }
+
+  //! Reduced payload to gradient.
+  void decode() const
+  {
+    if (stays_ && !keeps_metric<Codec>) {
+      fill_chunk(this->gradient(), entry.length, 0.0f);
+      return;
+    }
+    float const share = 1.0f / static_cast<float>(args.world);
+    this->leave_metric([&](auto whole) {
+      bool sound = true;
+      if (stays_) {
+        this->store_unsent(0.0f, whole);
+      } else if constexpr (in_metric<Codec>) {
+        alignas(64) array values;
+        sound = convert_values(set, wire_, values, share, std::size_t{size});
+        store_whole(set, values, whole, size);
+      } else {
+        sound = convert_values(set, wire_, whole, share, entry.length);
+      }
+      if (!sound && !keeps_metric<Codec>) { raise_flag(args); }
+    });
+  }
+
+ private:
+  //! Sends values within what the sum of all ranks can hold, and keeps the rest: all of it where nothing is sent.
+  //! @param measured  What says whether a value can be sent.
+  //! @param whole     The values in units of the gradient.
+  template <class Measured, class Value, class Whole>
+  void send(Measured const* measured, Value const* values, Whole const* whole) const
+  {
+    if constexpr (!feeds_back<Codec>) {
+      static_cast<void>(convert_values(set, values, wire_, 1.0f, std::size_t{size}));
+    } else {
+      if (!stays_) {
+        convert_sendable(set, measured, values, args.parts.largest, wire_, std::size_t{size});
+      }
+      if (step_is_poisoned(args)) { return; }
+      auto* const kept   = this->kept();
+      std::uint32_t draw = draw_of_kept(args, this->number(), args.rank);
+      if constexpr (has_adds_lost<typename Codec::feedback_type> && !in_metric<Codec>) {
+        wire_element const* const sent = stays_ ? nullptr : wire_;
+        keep_finite_residual(set, measured, whole, sent, draw, kept, entry.length);
+      } else {
+        alignas(64) array own;
+        // What is missing of a zero is a zero; in a metric it is a positive one.
+        std::fill_n(own, size, in_metric<Codec> ? -0.0f : 0.0f);
+        if (!stays_) { static_cast<void>(convert_values(set, wire_, own, 1.0f, entry.length)); }
+        this->to_own_units(own);
+        for (std::uint32_t i = 0; i < entry.length; ++i, draw += draw_stride) {
+          float const rest = this->after(whole[i], math::subtract(whole[i], own[i]), kept[i]);
+          if (is_sendable<wire_element>(to_float(measured[i])) && is_kept<Codec>(rest)) {
+            kept[i] = kept_value<residual_element<Codec>>(rest, draw);
+          }
+        }
+      }
+    }
+  }
+
+  wire_element* wire_;
+  bool stays_ = false;
+};
 
 //! @brief A chunk that travels in codes which are summed.
 template <class Codec, class Element>

@@ -10,7 +10,6 @@
 #include <tersum/chunk/detail/chunk_selection.hpp>
 #include <tersum/chunk/detail/selection.hpp>
 #include <tersum/exchange/detail/block_initialize.hpp>
-#include <tersum/exchange/detail/cpu/cpu_casts.hpp>
 #include <tersum/exchange/detail/cpu/cpu_codes.hpp>
 #include <tersum/exchange/detail/cpu/cpu_measure.hpp>
 #include <tersum/exchange/detail/cpu/cpu_parts.hpp>

@@ -19,6 +19,7 @@
 #include <tersum/quantize/dither.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -202,7 +203,8 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
     from_rows(v.rows, +lost);
     this->to_own_units(lost);
     if constexpr (in_metric<Codec>) { std::fill(lost + entry.length, lost + size, 0.0f); }
-    keep_values(set, lost, draw_of_kept(args, number(), second_rank), owner_kept(), size);
+    keep_values(
+      set, lost, draw_of_kept(args, number(), second_rank), owner_kept(), std::size_t{size});
   }
 
  private:
