@@ -79,23 +79,8 @@ class nccl_pieces {
   template <class Move, class Work>
   [[nodiscard]] status pipeline(int steps, int worked, Move const& move, Work const& work) const;
 
-  template <class Op>
-  [[nodiscard]] status direct(wire<Op> const& round) const;
-
-  template <class Op>
-  [[nodiscard]] status ring(wire<Op> const& round) const;
-
-  // The same of a round whose sums are scattered.
-  template <class Op, class Parts>
-  [[nodiscard]] status direct(summed_wire_of<Op, Parts> const& round) const;
-
-  template <class Op, class Parts>
-  [[nodiscard]] status ring(summed_wire_of<Op, Parts> const& round) const;
-
-  // Whether scratch memory serves for a round, of which `needed` bytes are there at once.
   template <class Round>
-  [[nodiscard]] status check_scratch(Round const& round, std::size_t needed) const noexcept;
-
+  [[nodiscard]] status sum(Round const& round) const;
   [[nodiscard]] static status wait_for(cudaStream_t later, cudaEvent_t event) noexcept;
 
   [[nodiscard]] static status follow(cudaStream_t later,

@@ -96,28 +96,8 @@ class transport_reduce {
   template <class Round>
   [[nodiscard]] status scatter(Round const& round) const;
 
-  template <class Op>
-  [[nodiscard]] rank_blocks blocks_of(wire<Op> const& round) const noexcept;
-
-  // An operation that depends on the position is one all-reduce for each of its parts: in host memory only.
-  template <class Op>
-  [[nodiscard]] status parts(wire<Op> const& round) const;
-
-  template <class Op>
-  [[nodiscard]] status direct(wire<Op> const& round) const;
-
-  template <class Op>
-  [[nodiscard]] status ring(wire<Op> const& round) const;
-
-  // The same of a round whose sums are scattered.
-  template <class Op, class Parts>
-  [[nodiscard]] status direct(summed_wire_of<Op, Parts> const& round) const;
-
-  template <class Op, class Parts>
-  [[nodiscard]] status ring(summed_wire_of<Op, Parts> const& round) const;
-
   template <class Round>
-  [[nodiscard]] status check_scratch(Round const& round, std::size_t needed) const noexcept;
+  [[nodiscard]] status sum(Round const& round) const;
 
   Transport const* over_;
   Executor exec_;

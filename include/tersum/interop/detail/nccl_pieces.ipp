@@ -6,40 +6,6 @@
 
 namespace tersum::inline v0 {
 
-namespace detail {
-
-//! @brief One of several pieces of every part of a round: whole 16 bytes of it, so that NCCL finds every piece aligned where the
-//! part is; the last one has the rest.
-template <class Round>
-struct sums_in_pieces {
-  using element = typename Round::element;
-
-  Round const& round;
-  int piece, pieces;
-  int ranks = round.ranks;
-
-  [[nodiscard]] std::size_t begin(int rank) const noexcept
-  {
-    return rank == ranks ? round.begin(rank) : round.begin(rank) + cut(rank, piece);
-  }
-  [[nodiscard]] std::size_t size(int rank) const noexcept
-  {
-    return cut(rank, piece + 1) - cut(rank, piece);
-  }
-  [[nodiscard]] std::size_t bytes(int rank) const noexcept { return size(rank) * sizeof(element); }
-
- private:
-  //! Elements of a part that lie in the first so many pieces.
-  [[nodiscard]] std::size_t cut(int rank, int first) const noexcept
-  {
-    constexpr std::size_t unit = 16 / sizeof(element);
-    rank_blocks const whole{.count = round.size(rank) / unit, .element_bytes = 16, .ranks = pieces};
-    return first == pieces ? round.size(rank) : whole.begin(first) * unit;
-  }
-};
-
-}  // namespace detail
-
 template <class Codec>
 constexpr std::size_t scratch_bytes(plan<Codec> const& plan, int pieces) noexcept
 {
@@ -76,18 +42,7 @@ status nccl_pieces<Schedule>::operator()(wire<Op> const& round) const
 {
   if (status const s = over_->check(); !s.ok()) { return s; }
   if (status const s = detail::check_sums(round, over_->size()); !s.ok()) { return s; }
-  return between_streams([&]() -> status {
-    if constexpr (Schedule == schedule::ring) {
-      return ring(round);
-    } else if constexpr (Schedule != schedule::direct && reduces_in_wire<nccl_transport, Op>) {
-      return over_->all_reduce(round);
-    } else {
-      static_assert(Schedule != schedule::in_wire,
-                    "tersum: NCCL's all-reduce cannot do this operation: use "
-                    "schedule::direct, or schedule::automatic, which falls back to it");
-      return direct(round);
-    }
-  });
+  return between_streams([&] { return sum(round); });
 }
 
 template <schedule Schedule>
@@ -123,19 +78,7 @@ status nccl_pieces<Schedule>::operator()(summed_wire_of<Op, Parts> const& round)
     if (status const s = over_->check(); !s.ok()) { return s; }
     return exec_.copy(round.sum, round.data, round.count);
   }
-  return between_streams([&]() -> status {
-    if constexpr (Schedule == schedule::ring) {
-      return ring(round);
-    } else if constexpr (Schedule != schedule::direct &&
-                         scatters_sums<nccl_transport, summed_wire_of<Op, Parts>>) {
-      return over_->reduce_scatter(round);
-    } else {
-      static_assert(Schedule != schedule::in_wire,
-                    "tersum: NCCL's reduce-scatter cannot do this operation: use "
-                    "schedule::direct, or schedule::automatic, which falls back to it");
-      return direct(round);
-    }
-  });
+  return between_streams([&] { return sum(round); });
 }
 
 template <schedule Schedule>
@@ -259,171 +202,19 @@ status nccl_pieces<Schedule>::pipeline(int steps,
 }
 
 template <schedule Schedule>
-template <class Op>
-status nccl_pieces<Schedule>::direct(wire<Op> const& round) const
-{
-  using element = typename Op::element;
-  if (status const s = check_scratch(round, round.bytes()); !s.ok()) { return s; }
-  int const n = over_->size(), me = over_->rank();
-  rank_blocks const cut{.count = round.count, .element_bytes = sizeof(element), .ranks = pieces_};
-  auto const blocks_of = [&](int piece) {
-    return rank_blocks{.count = cut.size(piece), .element_bytes = cut.element_bytes, .ranks = n};
-  };
-  std::byte* received[most];
-  std::byte* place = scratch_.data();
-  for (int piece = 0; piece < pieces_; ++piece) {
-    received[piece] = place;
-    place += detail::round_up(static_cast<std::size_t>(n) * blocks_of(piece).bytes(me), 16);
-  }
-  auto const move = [&](int step, int piece) {
-    auto* const data = reinterpret_cast<std::byte*>(round.data + cut.begin(piece));
-    return step == 0 ? over_->all_to_all(data, blocks_of(piece), received[piece])
-                     : over_->all_gather(data, blocks_of(piece));
-  };
-  auto const work = [&](int, int piece) {
-    rank_blocks const blocks = blocks_of(piece);
-    std::size_t const begin  = cut.begin(piece) + blocks.begin(me);
-    return detail::add_received(exec_,
-                                detail::op_from(round.op, begin),
-                                round.data + begin,
-                                reinterpret_cast<element const*>(received[piece]),
-                                blocks.size(me),
-                                n);
-  };
-  return pipeline(2, 1, move, work);
-}
-
-template <schedule Schedule>
-template <class Op>
-status nccl_pieces<Schedule>::ring(wire<Op> const& round) const
-{
-  using element = typename Op::element;
-  if (status const s = check_scratch(round, round.bytes()); !s.ok()) { return s; }
-  int const n = over_->size(), me = over_->rank();
-  rank_blocks const blocks{.count = round.count, .element_bytes = sizeof(element), .ranks = n};
-  // Pieces of blocks, so that each element is added up in the order of its block.
-  auto const part = [&](int block, int piece) {
-    rank_blocks const cut{
-      .count = blocks.size(block), .element_bytes = sizeof(element), .ranks = pieces_};
-    return std::span{round.data + blocks.begin(block) + cut.begin(piece), cut.size(piece)};
-  };
-  auto const slots = static_cast<std::size_t>(n * pieces_);
-  std::size_t const room =
-    detail::round_up((round.count + slots - 1) / slots * sizeof(element), 16);
-  auto const received = [&](int piece, std::size_t count) {
-    std::byte* const at = scratch_.data() + static_cast<std::size_t>(piece) * room;
-    return std::span{reinterpret_cast<element*>(at), count};
-  };
-  // As in transport_reduce: each block travels once around and collects all ranks, then its sum travels on.
-  auto const arriving = [&](int hop) { return (me - hop - 1 + 2 * n) % n; };
-  auto const move     = [&](int hop, int piece) {
-    auto const sent = std::as_bytes(part((me - hop + 2 * n) % n, piece));
-    auto const mine = part(arriving(hop), piece);
-    auto const to   = std::as_writable_bytes(hop < n - 1 ? received(piece, mine.size()) : mine);
-    return over_->send_receive(
-      (me + 1) % n, sent.data(), sent.size(), (me + n - 1) % n, to.data(), to.size());
-  };
-  auto const work = [&](int hop, int piece) {
-    auto const mine  = part(arriving(hop), piece);
-    auto const begin = static_cast<std::size_t>(mine.data() - round.data);
-    return exec_.reduce(detail::op_from(round.op, begin),
-                        mine.data(),
-                        received(piece, mine.size()).data(),
-                        mine.data(),
-                        mine.size());
-  };
-  return pipeline(2 * (n - 1), n - 1, move, work);
-}
-
-template <schedule Schedule>
-template <class Op, class Parts>
-status nccl_pieces<Schedule>::direct(summed_wire_of<Op, Parts> const& round) const
-{
-  using element = typename Op::element;
-  int const n = over_->size(), me = over_->rank();
-  if (status const s = check_scratch(round, static_cast<std::size_t>(n) * round.bytes(me));
-      !s.ok()) {
-    return s;
-  }
-  using sums = detail::sums_in_pieces<summed_wire_of<Op, Parts>>;
-  std::byte* received[most];
-  std::byte* place = scratch_.data();
-  for (int piece = 0; piece < pieces_; ++piece) {
-    received[piece] = place;
-    place +=
-      detail::round_up(static_cast<std::size_t>(n) * sums{round, piece, pieces_}.bytes(me), 16);
-  }
-  auto const move = [&](int, int piece) {
-    sums const of{round, piece, pieces_};
-    auto const* const data = reinterpret_cast<std::byte const*>(round.data);
-    return over_->all_to_all(data, detail::blocks_of_shards(of), received[piece]);
-  };
-  auto const work = [&](int, int piece) {
-    sums const of{round, piece, pieces_};
-    return detail::add_received(exec_,
-                                Op{},
-                                round.sum + of.begin(me) - round.begin(me),
-                                reinterpret_cast<element const*>(received[piece]),
-                                of.size(me),
-                                n);
-  };
-  return pipeline(1, 1, move, work);
-}
-
-template <schedule Schedule>
-template <class Op, class Parts>
-status nccl_pieces<Schedule>::ring(summed_wire_of<Op, Parts> const& round) const
-{
-  using element = typename Op::element;
-  int const n = over_->size(), me = over_->rank();
-  using sums      = detail::sums_in_pieces<summed_wire_of<Op, Parts>>;
-  std::size_t all = 0;
-  std::size_t place[most + 1]{};  // of each piece in scratch memory
-  for (int piece = 0; piece < pieces_; ++piece) {
-    std::size_t largest = 0;
-    for (int rank = 0; rank < n; ++rank) {
-      largest = std::max(largest, sums{round, piece, pieces_}.bytes(rank));
-    }
-    place[piece + 1] = place[piece] + detail::round_up(largest, 16);
-  }
-  for (int rank = 0; rank < n; ++rank) { all = std::max(all, round.bytes(rank)); }
-  if (status const s = check_scratch(round, all); !s.ok()) { return s; }
-  auto const part = [&](int rank, int piece) {
-    sums const of{round, piece, pieces_};
-    return std::span{round.data + of.begin(rank), of.size(rank)};
-  };
-  // As in transport_reduce: each part travels once around, collects all ranks, and ends where it belongs.
-  auto const arriving = [&](int hop) { return (me - hop - 2 + 2 * n) % n; };
-  auto const move     = [&](int hop, int piece) {
-    auto const sent = std::as_bytes(part((me - hop - 1 + 2 * n) % n, piece));
-    return over_->send_receive((me + 1) % n,
-                               sent.data(),
-                               sent.size(),
-                               (me + n - 1) % n,
-                               scratch_.data() + place[piece],
-                               part(arriving(hop), piece).size_bytes());
-  };
-  auto const work = [&](int hop, int piece) -> status {
-    auto const mine = part(arriving(hop), piece);
-    if (mine.empty()) { return {}; }
-    auto const* const received = reinterpret_cast<element const*>(scratch_.data() + place[piece]);
-    element* const to =
-      hop == n - 2 ? round.sum + (mine.data() - round.data) - round.begin(me) : mine.data();
-    return exec_.reduce(Op{}, to, received, mine.data(), mine.size());
-  };
-  return pipeline(n - 1, n - 1, move, work);
-}
-
-template <schedule Schedule>
 template <class Round>
-status nccl_pieces<Schedule>::check_scratch(Round const& round, std::size_t needed) const noexcept
+status nccl_pieces<Schedule>::sum(Round const& round) const
 {
-  constexpr std::size_t spare = detail::maximum(sizeof(*round.data), std::size_t{16});
-  return detail::check_scratch(scratch_,
-                               needed + static_cast<std::size_t>(pieces_ * over_->size()) * spare,
-                               round.data,
-                               round.count * sizeof(*round.data),
-                               "scratch is smaller than scratch_bytes(plan, pieces)");
+  auto const run = [this](int steps, int worked, auto const& move, auto const& work) {
+    return pipeline(steps, worked, move, work);
+  };
+  return detail::sum_round<Schedule>(*over_,
+                                     exec_,
+                                     scratch_,
+                                     round,
+                                     pieces_,
+                                     run,
+                                     "scratch is smaller than scratch_bytes(plan, pieces)");
 }
 
 template <schedule Schedule>
