@@ -91,28 +91,15 @@ inline constexpr bool agrees = !std::is_same_v<typename Codec::agreement_kind, a
 
 //! Some chunks do not travel.
 template <class Codec>
-inline constexpr bool selects = []() {
-  if constexpr (requires { typename Codec::chunker_type; }) {
-    return selecting_chunker<typename Codec::chunker_type>;
-  }
-  return false;
-}();
+concept selects = selecting_chunker<typename Codec::chunker_type>;
 
 //! Chunks that travel differ in width.
 template <class Codec>
-inline constexpr bool several_bits = []() {
-  if constexpr (requires { typename Codec::chunker_type; }) {
-    return detail::has_several_bits<typename Codec::chunker_type>();
-  }
-  return false;
-}();
+concept several_bits = detail::has_several_bits<typename Codec::chunker_type>();
 
 //! Some coordinates do not travel: of chunkers that choose, and where a chunk is one coordinate.
 template <class Codec>
-inline constexpr bool leaves_out = requires
-{
-  requires selects<Codec> || Codec::chunk_size == 1;
-};
+concept leaves_out = selects<Codec> || Codec::chunk_size == 1;
 
 //! What a step lost is kept for the next one, and is part of what that encodes.
 template <class Codec>
@@ -140,17 +127,11 @@ inline constexpr bool codes_differences = detail::of_differences<typename Codec:
 
 //! Coordinates are divided by scales before they are encoded, and multiplied after they were decoded.
 template <class Codec>
-inline constexpr bool in_metric = []() {
-  if constexpr (requires { typename Codec::metric_type; }) { return Codec::metric_type::scaled; }
-  return false;
-}();
+concept in_metric = Codec::metric_type::scaled;
 
 //! These scales follow the means that were decoded.
 template <class Codec>
-inline constexpr bool keeps_metric = []() {
-  if constexpr (in_metric<Codec>) { return has_update<typename Codec::metric_type>; }
-  return false;
-}();
+concept keeps_metric = in_metric<Codec> && has_update<typename Codec::metric_type>;
 
 //! In what the state keeps these scales: float or bfloat16.
 template <class Codec>
@@ -158,37 +139,20 @@ using metric_scale = typename detail::scale_of<typename Codec::metric_type>::typ
 
 //! Owners of parts encode the mean in other codes than those that they were sent.
 template <class Codec>
-concept ways_differ = requires
-{
-  requires !std::is_same_v<typename Codec::mean_quantizer_type, typename Codec::quantizer_type>;
-};
+concept ways_differ =
+  !std::is_same_v<typename Codec::mean_quantizer_type, typename Codec::quantizer_type>;
 
 //! The head-room follows the correlation of the ranks in the last exchange.
 template <class Codec>
-inline constexpr bool tracks = []() {
-  if constexpr (requires { typename Codec::range_type::headroom_type; }) {
-    return Codec::range_type::headroom_type::tracked;
-  }
-  return false;
-}();
+concept tracks = Codec::range_type::headroom_type::tracked;
 
 //! Sums beyond a lane stay at its limit, and are counted.
 template <class Codec>
-inline constexpr bool saturates = []() {
-  if constexpr (requires { typename Codec::reducer_type::op; }) {
-    return Codec::reducer_type::saturating;
-  }
-  return false;
-}();
+concept saturates = Codec::reducer_type::saturating;
 
 //! One scalar is agreed on for each tensor instead of each chunk.
 template <class Codec>
-inline constexpr bool per_tensor = []() {
-  if constexpr (requires { typename Codec::range_type::scalar; }) {
-    return detail::measures<typename Codec::range_type, statistic::tensor_square_norm>;
-  }
-  return false;
-}();
+concept per_tensor = detail::measures<typename Codec::range_type, statistic::tensor_square_norm>;
 //! @}
 
 namespace detail {
@@ -199,11 +163,8 @@ inline constexpr bool has_steps = std::is_same_v<typename Codec::agreement_kind,
 
 //! Whether the norms of chunks are what the ranks agree on.
 template <class Codec>
-inline constexpr bool norms_travel = true;
-
-template <class Codec>
-requires(has_steps<Codec>) inline constexpr bool norms_travel<Codec> =
-  measures<typename Codec::range_type, statistic::chunk_square_norm>;
+concept norms_travel =
+  !has_steps<Codec> || measures<typename Codec::range_type, statistic::chunk_square_norm>;
 
 //! Codecs whose payload consists of parts of ranks, with codes of chunks and a scale for each.
 template <class Codec>

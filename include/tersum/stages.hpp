@@ -75,10 +75,7 @@ struct gather_parts   : of_part<exchange_part::recompress> {};  //!< `gathered_w
 
 //! Whether an entry of a list is a round. `wire_of(round, plan, workspace)` is its wire.
 template <class Entry>
-inline constexpr bool is_round = requires
-{
-  Entry::is_round;
-};
+concept is_round = Entry::is_round;
 
 //! @brief Stages and rounds in the order of time. Stages of one part lie together.
 template <class... Entries>

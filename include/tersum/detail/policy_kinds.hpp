@@ -26,11 +26,7 @@ namespace tersum::inline v0::detail {
 
 //! Whether a range has fused kernels measure this statistic.
 template <class Range, statistic What>
-inline constexpr bool measures = false;
-
-template <class Range, statistic What>
-requires(has_measurement<Range>) inline constexpr bool measures<Range, What> = Range::measurement
-                                                                               == What;
+concept measures = has_measurement<Range> && Range::measurement == What;
 
 //! Whether a chunker gives chunks widths of their own.
 template <class Chunker>
@@ -39,8 +35,7 @@ template <class Chunker>
   static_assert(
     selecting_chunker<Chunker> || !(has_budget<Chunker> || has_by_norm<Chunker>),
     "tersum: a chunker that chooses needs bits, by_norm, score, level_count and several_bits (then widths and weighting)");
-  if constexpr (selecting_chunker<Chunker>) { return Chunker::several_bits; }
-  return false;
+  return requires { requires selecting_chunker<Chunker> && Chunker::several_bits; };
 }
 
 //! Whether a quantizer can be had in all widths that a chunker gives.
@@ -57,8 +52,7 @@ template <class Chunker, class Quantizer>
 template <class Chunker>
 [[nodiscard]] constexpr bool chooses_by_norm() noexcept
 {
-  if constexpr (selecting_chunker<Chunker>) { return Chunker::by_norm; }
-  return false;
+  return requires { requires selecting_chunker<Chunker> && Chunker::by_norm; };
 }
 
 //! @brief Empty, or a sentence that says why chunks are not chosen under a range.
@@ -82,17 +76,11 @@ template <bool Ask, class Chunker, class Range>
 
 //! Whether a feedback policy has codes be of differences.
 template <class Feedback>
-inline constexpr bool of_differences = requires
-{
-  requires Feedback::codes_differences;
-};
+concept of_differences = Feedback::codes_differences;
 
 //! Whether a feedback policy keeps nothing of a coordinate that was sent, so that the codec must leave some out.
 template <class Feedback>
-inline constexpr bool clears_sent = requires
-{
-  requires Feedback::clears_sent;
-};
+concept clears_sent = Feedback::clears_sent;
 
 //! In what a state keeps the scales of a metric.
 template <class Metric>

@@ -77,6 +77,9 @@ class mpi_transport {
  private:
   static constexpr std::size_t most = std::numeric_limits<int>::max();
 
+  // Calls body(type, operation) with MPI's own, or with those of an `mpi_op`.
+  template <class Op, class Body>
+  [[nodiscard]] status with_op(Body const& body) const noexcept;
   // MPI counts in int, so that long arrays go in pieces.
   template <class Op>
   [[nodiscard]] status reduce(wire<Op> const& round, MPI_Datatype type, MPI_Op op) const noexcept;

@@ -46,9 +46,19 @@ class nccl_pieces {
   template <reduce_op Op>
   [[nodiscard]] status operator()(wire<Op> const& round) const;
 
-  //! Gathers a round in place.
+  //! Gathers the parts of a round in place, whole.
+  //! @{
   template <class Element>
-  [[nodiscard]] status operator()(gather_wire<Element> const& round) const;
+  [[nodiscard]] status operator()(gather_wire<Element> const& round) const
+  {
+    return gather(round);
+  }
+  template <class Element, class Parts>
+  [[nodiscard]] status operator()(gather_wire_of<Element, Parts> const& round) const
+  {
+    return gather(round);
+  }
+  //! @}
 
   //! Exchanges parts that differ in size, whole.
   template <class Element, class Parts>
@@ -57,10 +67,6 @@ class nccl_pieces {
   //! Reduces a round and scatters its parts, which differ in size: each of them in pieces, or, where NCCL reduces, whole.
   template <reduce_op Op, class Parts>
   [[nodiscard]] status operator()(summed_wire_of<Op, Parts> const& round) const;
-
-  //! Gathers parts that differ in size in place, whole.
-  template <class Element, class Parts>
-  [[nodiscard]] status operator()(gather_wire_of<Element, Parts> const& round) const;
 
   //! Exchanges the parts of a two-shot codec, recompresses them and gathers them.
   template <class Element, class Recompress>
@@ -79,6 +85,8 @@ class nccl_pieces {
   template <class Move, class Work>
   [[nodiscard]] status pipeline(int steps, int worked, Move const& move, Work const& work) const;
 
+  template <class Round>
+  [[nodiscard]] status gather(Round const& round) const;
   template <class Round>
   [[nodiscard]] status sum(Round const& round) const;
   [[nodiscard]] static status wait_for(cudaStream_t later, cudaEvent_t event) noexcept;

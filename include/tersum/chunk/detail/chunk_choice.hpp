@@ -76,8 +76,9 @@ struct level_costs {
       if (best == 0) { break; }
       rule.level[rule.steps] = static_cast<std::uint32_t>(best);
       rule.cost[rule.steps]  = (words(best) - words(level)) / Widths::template unit_words<Chunker>;
+      // The low bits number the step, the first one highest.
       rule.offset[rule.steps] =
-        numbered_offset(key_bias + float_bits(worth) - float_bits(1.0f), rule.steps);
+        ((key_bias + float_bits(worth) - float_bits(1.0f)) | 7u) - rule.steps;
       lost = left(best);
       ++rule.steps;
       level = best;

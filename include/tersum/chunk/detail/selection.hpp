@@ -51,13 +51,6 @@ template <class Scalar>
   }
 }
 
-//! @brief An offset whose low bits number the step, the first one highest.
-[[nodiscard]] constexpr std::uint32_t numbered_offset(std::uint32_t offset,
-                                                      std::uint32_t step) noexcept
-{
-  return (offset | 7u) - step;
-}
-
 //! @brief The step whose keys can equal a threshold. Chunks without energy compete with their first step only.
 [[nodiscard]] TERSUM_INLINE std::uint32_t tie_step(selection_rule const& rule,
                                                    std::uint32_t threshold)

@@ -19,45 +19,32 @@ namespace tersum::inline v0 {
 
 namespace detail {
 
-//! Factors of equal sizes, one after the other.
-struct equal_factors {
+struct factor_entry {
   float* values;
   std::uint64_t length;
   int columns;
+};
 
-  [[nodiscard]] TERSUM_HOST_DEVICE float* values_of(std::uint64_t i) const noexcept
+//! Factors of equal sizes, one after the other.
+struct equal_factors {
+  factor_entry first;
+
+  [[nodiscard]] TERSUM_HOST_DEVICE factor_entry at(std::uint64_t i) const noexcept
   {
-    return values + i * (static_cast<unsigned>(columns) * length);
+    auto const size = static_cast<unsigned>(first.columns) * first.length;
+    return {first.values + i * size, first.length, first.columns};
   }
-  [[nodiscard]] TERSUM_HOST_DEVICE std::uint64_t length_of(std::uint64_t) const noexcept
-  {
-    return length;
-  }
-  [[nodiscard]] TERSUM_HOST_DEVICE int columns_of(std::uint64_t) const noexcept { return columns; }
 };
 
 //! Factors of any sizes, passed by value so that no host memory has to outlive the call.
 struct listed_factors {
   static constexpr std::size_t capacity = 64;
 
-  struct entry {
-    float* values;
-    std::uint64_t length;
-    int columns;
-  };
-  entry entries[capacity];
+  factor_entry entries[capacity];
 
-  [[nodiscard]] TERSUM_HOST_DEVICE float* values_of(std::uint64_t i) const noexcept
+  [[nodiscard]] TERSUM_HOST_DEVICE factor_entry at(std::uint64_t i) const noexcept
   {
-    return entries[i].values;
-  }
-  [[nodiscard]] TERSUM_HOST_DEVICE std::uint64_t length_of(std::uint64_t i) const noexcept
-  {
-    return entries[i].length;
-  }
-  [[nodiscard]] TERSUM_HOST_DEVICE int columns_of(std::uint64_t i) const noexcept
-  {
-    return entries[i].columns;
+    return entries[i];
   }
 };
 
@@ -72,9 +59,8 @@ struct orthogonalize_kernel {
   template <class Context>
   TERSUM_BODY void operator()(Context const& ctx) const
   {
-    std::uint64_t const i = ctx.block_rank();
-    block_factor<Context, Rank> mine{
-      ctx, factors.values_of(i), factors.length_of(i), factors.columns_of(i)};
+    factor_entry const f = factors.at(ctx.block_rank());
+    block_factor<Context, Rank> mine{ctx, f.values, f.length, f.columns};
     Orthogonalizer::orthogonalize(mine);
   }
 };
@@ -90,7 +76,8 @@ template <class Orthogonalizer, class Executor, class Factors>
     exec,
     [&](int threads, auto set) {
       parallel_for(threads, count, [&](std::uint64_t i) {
-        cpu_factor mine{set, factors.values_of(i), factors.length_of(i), factors.columns_of(i)};
+        factor_entry const f = factors.at(i);
+        cpu_factor mine{set, f.values, f.length, f.columns};
         Orthogonalizer::orthogonalize(mine);
       });
     },
@@ -129,7 +116,7 @@ status orthogonalize(Executor const& exec,
 {
   if (status const s = detail::check_factors(factors, columns, count); !s.ok()) { return s; }
   std::uint64_t const length = factors.size() / (static_cast<unsigned>(columns) * count);
-  detail::equal_factors const all{factors.data(), length, columns};
+  detail::equal_factors const all{{factors.data(), length, columns}};
   return detail::orthogonalize_all<Orthogonalizer>(exec, all, count, columns);
 }
 

@@ -154,15 +154,21 @@ template <reduce_op Op>
 requires(!has_combine_at<Op>) status mpi_transport::all_reduce(wire<Op> const& round)
 const noexcept
 {
+  return with_op<Op>([&](MPI_Datatype type, MPI_Op op) { return reduce(round, type, op); });
+}
+
+template <class Op, class Body>
+status mpi_transport::with_op(Body const& body) const noexcept
+{
   if (status const s = check(); !s.ok()) { return s; }
   if constexpr (mpi_knows<Op>) {
-    return reduce(round, mpi_native_type<typename Op::element>(), mpi_native_op<Op>());
+    return body(mpi_native_type<typename Op::element>(), mpi_native_op<Op>());
   } else {
     mpi_element_type const element(sizeof(typename Op::element));
     mpi_op<Op> const op;
     if (element.error() != MPI_SUCCESS) { return answer(element.error()); }
     if (op.error() != MPI_SUCCESS) { return answer(op.error()); }
-    return reduce(round, element.get(), op.get());
+    return body(element.get(), op.get());
   }
 }
 
@@ -195,16 +201,7 @@ requires(!has_combine_at<Op>) status mpi_transport::reduce_scatter(
   summed_wire_of<Op, Parts> const& round)
 const noexcept
 {
-  if (status const s = check(); !s.ok()) { return s; }
-  if constexpr (mpi_knows<Op>) {
-    return scatter(round, mpi_native_type<typename Op::element>(), mpi_native_op<Op>());
-  } else {
-    mpi_element_type const element(sizeof(typename Op::element));
-    mpi_op<Op> const op;
-    if (element.error() != MPI_SUCCESS) { return answer(element.error()); }
-    if (op.error() != MPI_SUCCESS) { return answer(op.error()); }
-    return scatter(round, element.get(), op.get());
-  }
+  return with_op<Op>([&](MPI_Datatype type, MPI_Op op) { return scatter(round, type, op); });
 }
 
 template <class Round>

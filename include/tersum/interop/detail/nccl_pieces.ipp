@@ -46,8 +46,8 @@ status nccl_pieces<Schedule>::operator()(wire<Op> const& round) const
 }
 
 template <schedule Schedule>
-template <class Element>
-status nccl_pieces<Schedule>::operator()(gather_wire<Element> const& round) const
+template <class Round>
+status nccl_pieces<Schedule>::gather(Round const& round) const
 {
   if (status const s = detail::check_parts(round, over_->size()); !s.ok()) { return s; }
   return between_streams(
@@ -79,15 +79,6 @@ status nccl_pieces<Schedule>::operator()(summed_wire_of<Op, Parts> const& round)
     return exec_.copy(round.sum, round.data, round.count);
   }
   return between_streams([&] { return sum(round); });
-}
-
-template <schedule Schedule>
-template <class Element, class Parts>
-status nccl_pieces<Schedule>::operator()(gather_wire_of<Element, Parts> const& round) const
-{
-  if (status const s = detail::check_parts(round, over_->size()); !s.ok()) { return s; }
-  return between_streams(
-    [&] { return reduce_over(*over_, cuda_executor{over_->stream()})(round); });
 }
 
 template <schedule Schedule>

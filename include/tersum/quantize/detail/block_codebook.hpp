@@ -63,11 +63,10 @@ inline constexpr bool looks_up_in_step =
 
 //! @brief Whether kernels of a codec look up what a quantizer does in shared memory.
 template <class Codec, class Quantizer>
-inline constexpr bool needs_tables = has_tables_of<Quantizer>;
-
-template <class Codec, table_codebook Quantizer>
-requires(looks_up_in_step<Codec>) inline constexpr bool needs_tables<Codec, Quantizer> =
-  !codebook_lanes<Quantizer>::encodes;
+inline constexpr bool needs_tables = has_tables_of<Quantizer> && !requires
+{
+  requires looks_up_in_step<Codec> && codebook_lanes<Quantizer>::encodes;
+};
 
 //! @brief The words of a codebook, computed by the host's compiler; device code has a copy.
 template <class Quantizer>

@@ -20,19 +20,15 @@ namespace tersum::inline v0::detail {
 
 //! @brief Whether addition with clamp is one instruction, as it is from sm_90 on.
 template <class Context>
-inline constexpr bool clamps_at_once = true;
-
-template <class Context>
-requires requires { Context::clamps_at_once; }
-inline constexpr bool clamps_at_once<Context> = Context::clamps_at_once;
+concept clamps_at_once = !requires
+{
+  requires !Context::clamps_at_once;
+};
 
 //! @brief Whether kernels round the values of a quantizer two in a word, to its grid.
 template <class Quantizer>
-inline constexpr bool on_grid = false;
-
-template <class Quantizer>
-requires(has_grid<Quantizer>) inline constexpr bool on_grid<Quantizer> =
-  Quantizer::fraction_bits == 0 || Quantizer::fraction_bits == 8;
+concept on_grid = has_grid<Quantizer> &&
+  (Quantizer::fraction_bits == 0 || Quantizer::fraction_bits == 8);
 
 //! @brief Whether threads code with it in so few registers that blocks may have a bound.
 template <class Quantizer>
@@ -98,10 +94,7 @@ template <class Codec, class Context, int Level = 1>
 
 //! @brief Whether kernels round to a table by `lookup_ramps`.
 template <class Quantizer>
-inline constexpr bool on_ramps = false;
-
-template <class Quantizer>
-requires(has_ramps<Quantizer>) inline constexpr bool on_ramps<Quantizer> = Quantizer::ramps::serves;
+concept on_ramps = has_ramps<Quantizer> && Quantizer::ramps::serves;
 
 //! @brief Rounds four values to a table by `lookup_ramps`: `fields` as those of `round_sixteen`. All lanes of the warp call.
 //! @param level  That of this lane.

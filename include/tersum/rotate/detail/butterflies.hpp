@@ -22,11 +22,7 @@ namespace tersum::inline v0::detail {
 
 //! @brief Whether one instruction adds two floats, as from sm_100 on.
 template <class Context>
-inline constexpr bool adds_two = false;
-
-template <class Context>
-requires requires { Context::adds_two; }
-inline constexpr bool adds_two<Context> = Context::adds_two;
+concept adds_two = Context::adds_two;
 
 //! @brief Butterflies over the bits First .. Last-1 of the index of an array of 32, ascending.
 //!
