@@ -131,7 +131,7 @@ class Package(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name).resolve()
-        self.clone, self.source = self.folder / "clone", self.folder / "clone/examples/pytorch"
+        self.clone, self.source = self.folder / "tersum", self.folder / "tersum/examples/pytorch"  # beside programs: not to be imported
         shutil.copytree(PACKAGE, self.source, ignore=shutil.ignore_patterns("*.so", "build", "*.egg-info", "__pycache__"))
         (self.clone / "include").symlink_to(ROOT / "include")
         self.git("init", "--quiet")
