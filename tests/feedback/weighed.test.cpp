@@ -5,8 +5,6 @@
 //! Feedback that forgets, and the examples made of it, against their formulas in double: within 1e-6 of the largest value.
 
 #include "../../examples/feedback/clan.hpp"
-#include "../../examples/feedback/dion.hpp"
-#include "../../examples/feedback/ef21.hpp"
 #include "../../examples/feedback/loco.hpp"
 #include "support/codecs.hpp"
 #include "support/codes_in_double.hpp"
@@ -201,33 +199,6 @@ TEST_CASE("[feedback] LoCo's average of what was lost is that of its formulas")
   }
 }
 
-TEST_CASE("[feedback] EF21's estimates are those of its formulas")
-{
-  auto ranks = memories(ef21_codec{});
-  std::vector<std::vector<float>> estimate(world, std::vector<float>(coordinates));
-  std::vector<values> h(world, values(coordinates));
-  values g(coordinates);
-  loopback_group group{world};
-  for (int step = 0; step < 5; ++step) {
-    auto in = gradients_of(0);  // of which EF21's estimates become the mean
-    for (std::size_t k = 0; k < world; ++k) {
-      auto const c =
-        compress<1>(combine(1, in_double(in[k]), -1, h[k]), static_cast<std::uint64_t>(step));
-      h[k] = combine(1, h[k], 1, c);
-      g    = combine(1, g, 1. / world, c);
-    }
-    on_ranks(group, [&](std::size_t k, auto const& reduce) {
-      return ef21_step(
-        ranks[k].plan, in[k], estimate[k], ranks[k].state(), ranks[k].workspace(), reduce);
-    });
-    CAPTURE(step);
-    for (std::size_t k = 0; k < world; ++k) {
-      REQUIRE(are_near(estimate[k], g));
-      REQUIRE(are_near(residuals_of(ranks[k].plan, ranks[k].state()), h[k]));
-    }
-  }
-}
-
 TEST_CASE("[feedback] what did not travel is kept and added, and what did is cleared")
 {
   using codec_type = top_coordinates_codec<cleared_feedback>;
@@ -261,88 +232,6 @@ TEST_CASE("[feedback] what did not travel is kept and added, and what did is cle
     for (std::size_t k = 0; k < world; ++k) {
       REQUIRE(are_near(out[k], mean));
       REQUIRE(are_near(run.residual(static_cast<int>(k)), v[k]));
-    }
-  }
-}
-
-// Columns of a factor, each of so many elements, made orthonormal one after the other.
-[[nodiscard]] values orthonormal(values columns, std::size_t length)
-{
-  auto const along = [&](std::size_t a, std::size_t b) {
-    double sum = 0;
-    for (std::size_t i = 0; i < length; ++i) {
-      sum += columns[a * length + i] * columns[b * length + i];
-    }
-    return sum;
-  };
-  for (std::size_t k = 0; k < columns.size() / length; ++k) {
-    for (std::size_t l = 0; l < k; ++l) {
-      double const part = along(k, l);
-      for (std::size_t i = 0; i < length; ++i) {
-        columns[k * length + i] -= part * columns[l * length + i];
-      }
-    }
-    double const norm = std::sqrt(along(k, k));
-    for (std::size_t i = 0; i < length; ++i) { columns[k * length + i] /= norm; }
-  }
-  return columns;
-}
-
-TEST_CASE("[feedback] Dion's steps and momenta are those of its formulas")
-{
-  constexpr std::size_t rows = 48, columns = 40, rank = 2;
-  tensor const matrix[] = {{.rows = rows, .columns = columns}};
-  dion_codec<rank> codec;
-  codec.feedback.mu = .9f;
-  tests::loopback_run<dion_codec<rank>> run{
-    codec, layout{.coordinates = rows * columns, .tensors = matrix}, world, seed};
-  auto const* const first =
-    reinterpret_cast<float const*>(run.state().data() + run.plan().offset("warm"));
-  values q(first, first + rank * columns), x(rows * columns);
-  std::vector<values> momentum(world, values(rows * columns));
-  std::vector<float> weights(rows * columns);
-  for (int step = 0; step < 4; ++step) {
-    auto const in =
-      tests::normal_gradients(world, rows * columns, 100 + static_cast<unsigned>(step));
-    values b(rows * columns);
-    for (std::size_t k = 0; k < world; ++k) {
-      momentum[k] = combine(1, momentum[k], 1, in_double(in[k]));
-      b           = combine(1, b, 1. / world, momentum[k]);
-    }
-    values p(rank * rows), r(rank * columns);
-    for (std::size_t k = 0; k < rank; ++k) {
-      for (std::size_t i = 0; i < b.size(); ++i) {
-        p[k * rows + i / columns] += b[i] * q[k * columns + i % columns];
-      }
-    }
-    p = orthonormal(p, rows);
-    values sent(b.size());
-    for (std::size_t k = 0; k < rank; ++k) {
-      double square = 0;
-      for (std::size_t i = 0; i < b.size(); ++i) {
-        r[k * columns + i % columns] += b[i] * p[k * rows + i / columns];
-      }
-      for (std::size_t j = 0; j < columns; ++j) {
-        square += r[k * columns + j] * r[k * columns + j];
-      }
-      for (std::size_t i = 0; i < b.size(); ++i) {
-        sent[i] += p[k * rows + i / columns] * r[k * columns + i % columns];
-      }
-      for (std::size_t j = 0; j < columns; ++j) {
-        q[k * columns + j] = r[k * columns + j] / std::sqrt(square);
-      }
-      for (std::size_t i = 0; i < b.size(); ++i) {
-        x[i] -= double{.02f} * std::sqrt(1. * rows / columns) * p[k * rows + i / columns] *
-                q[k * columns + i % columns];
-      }
-    }
-    for (values& m : momentum) { m = combine(1, m, double{.9f} - 1, sent); }
-    run.exchange(in);
-    dion_update(run.plan(), run.workspace(), .02f, weights.data());
-    CAPTURE(step);
-    REQUIRE(are_near(weights, x));
-    for (int k = 0; k < world; ++k) {
-      REQUIRE(are_near(run.residual(k), momentum[static_cast<std::size_t>(k)]));
     }
   }
 }
