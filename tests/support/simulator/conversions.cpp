@@ -8,7 +8,9 @@
 #include "small_floats.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <concepts>
 #include <limits>
 
 namespace tersum::simulator {
@@ -78,25 +80,110 @@ std::uint32_t bfloat16s_of(float high, float low)
 // As bits, since a NaN keeps them.
 std::uint32_t float_of_bfloat16(std::uint16_t a) { return std::uint32_t{a} << 16; }
 float float_of_half(std::uint16_t a) { return static_cast<float>(value_of_half(a)); }
-// Sums of halves are exact in double. A double has more than twice the bits of a bfloat16 and two more, so that rounding to it
-// first changes nothing.
-template <double (&Value)(std::uint16_t), std::uint16_t (&Round)(double)>
-std::uint32_t sums_of_pairs(std::uint32_t a, std::uint32_t b)
+// Numbers of 16 bits: what a double is made of them, and they of a double.
+struct halves {
+  static double value(std::uint16_t a) { return value_of_half(a); }
+  static std::uint16_t round(double a) { return round_to_half(a); }
+};
+struct bfloat16s {
+  static double value(std::uint16_t a) { return value_of_bfloat16(a); }
+  static std::uint16_t round(double a) { return round_to_bfloat16(a); }
+};
+
+// Of each number in a word. A double has more than twice the bits of one of 16 and two more, so that sums and products that are rounded to it
+// first are rounded once.
+template <class Number, auto Of, class Word, std::same_as<Word>... More>
+Word of_small(Word a, More... more)
 {
-  std::uint32_t result = 0;
-  for (unsigned shift = 0; shift < 32; shift += 16) {
-    double const sum =
-      Value(static_cast<std::uint16_t>(a >> shift)) + Value(static_cast<std::uint16_t>(b >> shift));
-    result |= std::uint32_t{Round(sum)} << shift;
+  Word result = 0;
+  for (unsigned shift = 0; shift < 8 * sizeof(Word); shift += 16) {
+    auto const at = [&](Word word) {
+      return Number::value(static_cast<std::uint16_t>(word >> shift));
+    };
+    result |= static_cast<Word>(Word{Number::round(Of(at(a), at(more)...))} << shift);
   }
   return result;
 }
 
-// a b + c. Kernels multiply by 1: a product of others may be more than a double, and is an error.
-std::uint32_t fused_bfloat16s(std::uint32_t a, std::uint32_t b, std::uint32_t c)
+double sum(double a, double b) { return a + b; }
+double difference(double a, double b) { return a - b; }
+double product(double a, double b) { return a * b; }
+// a b is exact. What their sum with c loses makes its last bit 1, so that it is no tie where the exact one is none.
+double fused(double a, double b, double c)
 {
-  if (b != 0x3f803f80) { fail("fma.rn.bf16x2 of another factor than 1 is not known"); }
-  return sums_of_pairs<value_of_bfloat16, round_to_bfloat16>(a, c);
+  double const ab = a * b, all = ab + c, of_c = all - ab;
+  double const lost = (ab - (all - of_c)) + (c - of_c);
+  auto const bits   = std::bit_cast<std::uint64_t>(all);
+  if (!(lost != 0) || !std::isfinite(all) || (bits & 1) != 0) { return all; }
+  return std::nextafter(all, lost > 0 ? HUGE_VAL : -HUGE_VAL);
+}
+// Of a number and a NaN, the number; -0 is below +0.
+double greater(double a, double b)
+{
+  if (a != a) { return b; }
+  return b != b || a > b || (a == b && !std::signbit(a)) ? a : b;
+}
+double lesser(double a, double b) { return -greater(-a, -b); }
+template <double (&Of)(double, double)>
+double or_nan(double a, double b)
+{
+  return a != a || b != b ? a + b : Of(a, b);
+}
+template <class Word>
+Word without_signs(Word a)
+{
+  return static_cast<Word>(a & static_cast<Word>(0x7fff7fffU));
+}
+template <class Word>
+Word other_signs(Word a)
+{
+  return static_cast<Word>(a ^ static_cast<Word>(0x80008000U));
+}
+
+// Of an integer of at most 32 bits, which is exact in double; and the other way.
+template <class Number, class S>
+std::uint16_t small_of(S a)
+{
+  return Number::round(static_cast<double>(a));
+}
+template <class Number, rounding How, class D>
+D integer_of_small(std::uint16_t a)
+{
+  return to_integer<How, D>(Number::value(a));
+}
+
+template <class Number, class Word>
+void add_small(operation_table& t, std::string const& type)
+{
+  for (std::string const rounding : {"", ".rn"}) {
+    add<of_small<Number, sum, Word, Word>, Word, Word, Word>(t, "add" + rounding + type);
+    add<of_small<Number, difference, Word, Word>, Word, Word, Word>(t, "sub" + rounding + type);
+    add<of_small<Number, product, Word, Word>, Word, Word, Word>(t, "mul" + rounding + type);
+  }
+  add<of_small<Number, fused, Word, Word, Word>, Word, Word, Word, Word>(t, "fma.rn" + type);
+  add<of_small<Number, greater, Word, Word>, Word, Word, Word>(t, "max" + type);
+  add<of_small<Number, lesser, Word, Word>, Word, Word, Word>(t, "min" + type);
+  add<of_small<Number, or_nan<greater>, Word, Word>, Word, Word, Word>(t, "max.NaN" + type);
+  add<of_small<Number, or_nan<lesser>, Word, Word>, Word, Word, Word>(t, "min.NaN" + type);
+  add<without_signs<Word>, Word, Word>(t, "abs" + type);
+  add<other_signs<Word>, Word, Word>(t, "neg" + type);
+}
+
+template <class Number>
+void add_small_numbers(operation_table& t, std::string const& type)
+{
+  add_small<Number, std::uint16_t>(t, "." + type);
+  add_small<Number, std::uint32_t>(t, "." + type + "x2");
+  for_integers([&]<class D>(named<D> other) {
+    if constexpr (sizeof(D) <= 4) {
+      add<small_of<Number, D>, std::uint16_t, D>(t, "cvt.rn." + type + "." + other.name);
+    }
+    auto const ends = std::string{"."} + other.name + "." + type;
+    add<integer_of_small<Number, rounding::nearest, D>, D, std::uint16_t>(t, "cvt.rni" + ends);
+    add<integer_of_small<Number, rounding::towards_zero, D>, D, std::uint16_t>(t, "cvt.rzi" + ends);
+    add<integer_of_small<Number, rounding::down, D>, D, std::uint16_t>(t, "cvt.rmi" + ends);
+    add<integer_of_small<Number, rounding::up, D>, D, std::uint16_t>(t, "cvt.rpi" + ends);
+  });
 }
 
 // The smaller magnitude with the signs' product, or a NaN where either is one: of a float, and of each half of words.
@@ -184,9 +271,8 @@ void add_conversions(operation_table& t)
   add<bfloat16s_of, u32, float, float>(t, "cvt.rn.bf16x2.f32");
   add<float_of_half, float, u16>(t, "cvt.f32.f16");
   add<float_of_bfloat16, u32, u16>(t, "cvt.f32.bf16");
-  add<sums_of_pairs<value_of_half, round_to_half>, u32, u32, u32>(t, "add.rn.f16x2");
-  add<sums_of_pairs<value_of_bfloat16, round_to_bfloat16>, u32, u32, u32>(t, "add.rn.bf16x2");
-  add<fused_bfloat16s, u32, u32, u32, u32>(t, "fma.rn.bf16x2");
+  add_small_numbers<halves>(t, "f16");
+  add_small_numbers<bfloat16s>(t, "bf16");
   add<least_magnitude, u32, u32, u32>(t, "min.NaN.xorsign.abs.f32");
   add<least_magnitudes<0x7c00>, u32, u32, u32>(t, "min.NaN.xorsign.abs.f16x2");
   add<least_magnitudes<0x7f80>, u32, u32, u32>(t, "min.NaN.xorsign.abs.bf16x2");

@@ -7,6 +7,7 @@
 #include "fault.hpp"
 #include "memory.hpp"
 #include "program.hpp"
+#include "warp.hpp"
 
 #include <cxxabi.h>
 
@@ -19,22 +20,11 @@ namespace tersum::simulator {
 
 namespace {
 
-constexpr std::string_view special_names[] = {"%tid.x",
-                                              "%tid.y",
-                                              "%tid.z",
-                                              "%ntid.x",
-                                              "%ntid.y",
-                                              "%ntid.z",
-                                              "%ctaid.x",
-                                              "%ctaid.y",
-                                              "%ctaid.z",
-                                              "%nctaid.x",
-                                              "%nctaid.y",
-                                              "%nctaid.z",
-                                              "%laneid",
-                                              "%warpid",
-                                              "%envreg1",
-                                              "%envreg2"};
+constexpr std::string_view special_names[] = {
+  "%tid.x",       "%tid.y",       "%tid.z",      "%ntid.x",   "%ntid.y",      "%ntid.z",
+  "%ctaid.x",     "%ctaid.y",     "%ctaid.z",    "%nctaid.x", "%nctaid.y",    "%nctaid.z",
+  "%laneid",      "%warpid",      "%envreg1",    "%envreg2",  "%lanemask_eq", "%lanemask_lt",
+  "%lanemask_le", "%lanemask_gt", "%lanemask_ge"};
 static_assert(std::size(special_names) == static_cast<std::size_t>(special::count));
 
 constexpr std::uint64_t align_up(std::uint64_t offset, std::uint64_t align)
@@ -149,17 +139,26 @@ class decoder {
     return at->second;
   }
 
+  // Whether the scope has a register of this name, perhaps by `%r<40>`, which declares %r0 to %r39.
+  [[nodiscard]] bool declares(std::string_view name, unsigned scope) const
+  {
+    auto const& all = result_.source.registers;
+    return std::any_of(all.begin(), all.end(), [&](ptx_register const& r) {
+      auto const bracket = std::min(r.name.find('<'), r.name.size());
+      if (r.scope != scope || !name.starts_with(r.name.substr(0, bracket))) { return false; }
+      if (bracket == r.name.size()) { return r.name == name; }
+      std::uint64_t number = 0, count = 0;
+      return parse_number(name.substr(bracket), number) &&
+             parse_number(r.name.substr(bracket + 1, r.name.size() - bracket - 2), count) &&
+             number < count;
+    });
+  }
+
   std::uint32_t register_slot(std::string_view name, unsigned scope)
   {
-    auto const& inner = result_.source.inner_registers;
-    bool const hidden = scope != 0 && std::any_of(inner.begin(), inner.end(), [&](auto const& r) {
-                          return r.scope == scope && r.name == name;
-                        });
-    if (!hidden && name[0] != '%') { fail(name, " is not known"); }
+    bool const hidden     = scope != 0 && declares(name, scope);
     std::string const key = hidden ? sentence(name, "#", scope) : std::string{name};
-    if (!hidden && name.find('.') != std::string_view::npos && names_.count(key) == 0) {
-      fail("the register ", name, " is not known");
-    }
+    if (!hidden && names_.count(key) == 0 && !declares(name, 0)) { fail(name, " is not known"); }
     auto const [at, is_new] = names_.emplace(key, result_.slots);
     if (is_new) { ++result_.slots; }
     return at->second;
@@ -168,6 +167,7 @@ class decoder {
   std::uint32_t source(std::string_view text, unsigned scope)
   {
     std::uint64_t value = 0;
+    if (text == "WARP_SZ") { return constant(warp_lanes); }
     if (parse_number(text, value)) { return constant(value); }
     if (auto const symbol = symbols_.find(text); symbol != symbols_.end()) {
       return constant(symbol->second);

@@ -36,6 +36,12 @@ class grid_run {
         set(one, special::tid_y, l, thread / shape.block[0] % shape.block[1]);
         set(one, special::tid_z, l, thread / (shape.block[0] * shape.block[1]));
         set(one, special::laneid, l, l);
+        std::uint32_t const self = 1u << l, below = self - 1;
+        set(one, special::lanemask_eq, l, self);
+        set(one, special::lanemask_lt, l, below);
+        set(one, special::lanemask_le, l, self | below);
+        set(one, special::lanemask_gt, l, ~(self | below));
+        set(one, special::lanemask_ge, l, ~below);
         set(one, special::warpid, l, begin / warp_lanes);
       }
       set_all(one, special::ntid_x, shape.block);

@@ -95,6 +95,11 @@ enum class special : std::uint32_t {
   warpid,
   envreg1,  //!< The high and the low half of the address of a cooperative launch's workspace.
   envreg2,
+  lanemask_eq,
+  lanemask_lt,
+  lanemask_le,
+  lanemask_gt,
+  lanemask_ge,
   count
 };
 

@@ -96,11 +96,10 @@ ptx_variable variable(std::string_view space, std::string_view text)
 
 void parse_registers(std::string_view list, unsigned scope, ptx_body& to)
 {
-  if (scope == 0) { return; }  // those of the kernel have names like no other thing
   reader in{list, 1};
   in.word();  // the type
   for (auto const name : split(list.substr(in.position()))) {
-    to.inner_registers.push_back({name, scope});
+    to.registers.push_back({name, scope});
   }
 }
 

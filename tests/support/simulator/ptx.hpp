@@ -39,7 +39,7 @@ struct ptx_label {
 };
 
 //! @brief A register that an inner block declares, and hides one of the kernel.
-struct ptx_inner_register {
+struct ptx_register {
   std::string_view name;
   unsigned scope;
 };
@@ -47,7 +47,7 @@ struct ptx_inner_register {
 struct ptx_body {
   std::vector<ptx_variable> parameters;
   std::vector<ptx_variable> variables;  //!< shared and local ones of the kernel alone
-  std::vector<ptx_inner_register> inner_registers;
+  std::vector<ptx_register> registers;
   std::vector<ptx_statement> statements;
   std::vector<ptx_label> labels;
   std::uint64_t most_threads = 1024;  //!< of a block, by `.maxntid`

@@ -41,6 +41,15 @@ TEST_CASE("[simulator] threads and blocks know who they are")
                              0,
                              3);
   for (std::uint32_t i = 0; i < 210; ++i) { CHECK(got[i] == 100 * i + i % 70 % 32); }
+  // Masks of lanes: as many below as its number, halves that make up the warp (-1), itself alone (0).
+  auto const lanes = run_words(
+    "mov.u32 %r1, %lanemask_lt; mov.u32 %r2, %lanemask_le; mov.u32 %r3, %lanemask_gt;"
+    "mov.u32 %r4, %lanemask_ge; mov.u32 %r5, %lanemask_eq; popc.b32 %r6, %r1;"
+    "xor.b32 %r1, %r1, %r4; and.b32 %r7, %r2, %r4; xor.b32 %r7, %r7, %r5; xor.b32 %r2, %r2, %r3;"
+    "and.b32 %r1, %r1, %r2; add.s32 %r1, %r1, %r7; add.s32 %r1, %r1, %r6; st.global.u32 [%mine], %r1;",
+    32,
+    32);
+  for (std::uint32_t l = 0; l < 32; ++l) { CHECK(lanes[l] == l - 1); }
 }
 
 TEST_CASE("[simulator] threads part at branches and meet again")
@@ -205,6 +214,23 @@ TEST_CASE("[simulator] conversions")
   CHECK(result_of("add.rn.bf16x2 %r0, %r1, %r2;", {0x3f803f81, 0x3b803b80}) == 0x3f803f82);
   CHECK(result_of("fma.rn.bf16x2 %r0, %r1, %r3, %r2;", {0x7f7f8000, 0x7f7f8000, 0x3f803f80}) ==
         0x7f808000);
+  // 193.5/128 is halfway between bfloat16s; 2^-100 less is not, though it is the same double.
+  CHECK(result_of("fma.rn.bf16x2 %r0, %r1, %r2, %r3;", {0x3f813f80, 0x3fc03f80, 0x8d803f80}) ==
+        0x3fc14000);
+  CHECK(result_of("fma.rn.f16x2 %r0, %r1, %r1, %r2;", {0xc0003c00, 0xc4003c00}) == 0x00004000);
+  CHECK(result_of("mul.f16x2 %r0, %r1, %r2;", {0x3c014000, 0x3c01c200}) == 0x3c02c600);
+  CHECK(result_of("sub.rn.bf16x2 %r0, %r1, %r2;", {0x40004000, 0x3f804000}) == 0x3f800000);
+  CHECK(result_of("max.f16x2 %r0, %r1, %r2;", {0x80007e00, 0x00003c00}) == 0x00003c00);
+  CHECK(result_of("min.f16x2 %r0, %r1, %r2;", {0x80007e00, 0x00003c00}) == 0x80003c00);
+  CHECK(result_of("max.NaN.bf16x2 %r0, %r1, %r2;", {0x3f807fc0, 0x40003f80}) == 0x40007fff);
+  CHECK(result_of("abs.f16x2 %r0, %r1;", {0xfe00bc00}) == 0x7e003c00);
+  CHECK(result_of("neg.bf16x2 %r0, %r1;", {0x3f80bf80}) == 0xbf803f80);
+  CHECK(result_of("cvt.rn.f16.s32 %h1, %r1; mov.b32 %r0, {%h1, %h1};", {0xfffff7ff}) == 0xe800e800);
+  CHECK(result_of("cvt.rn.bf16.u32 %h1, %r1; cvt.u32.u16 %r0, %h1;", {0x01010000}) == 0x4b80);
+  CHECK(result_of("mov.b32 {%h1, %h2}, %r1; cvt.rzi.s32.f16 %r0, %h2;", {0xc1800000}) ==
+        0xfffffffe);
+  CHECK(result_of("mov.b32 %r2, {%r1}; mov.b32 {%r3}, %r2; add.s32 %r0, %r3, WARP_SZ;", {10}) ==
+        42);
 }
 
 static launch_counts counts_of(std::string const& body,
