@@ -10,8 +10,8 @@
 #include <tersum/device/orthogonalize.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/lowrank/detail/block_product.hpp>
-#include <tersum/lowrank/detail/cpu_products.hpp>
-#include <tersum/lowrank/detail/matrix_product.hpp>
+#include <tersum/lowrank/detail/cpu_factor.hpp>
+#include <tersum/lowrank/detail/product_slices.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -21,8 +21,7 @@
 #include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/block_rotation.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/exchange/detail/exchange_energies.hpp>
-#include <tersum/exchange/detail/exchange_residuals.hpp>
+#include <tersum/exchange/detail/exchange_items.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 #include <tersum/random/sign_bits.hpp>
 #include <tersum/rotate/detail/rotation_of.hpp>

@@ -12,8 +12,8 @@
 #include <tersum/exchange/detail/block_metric.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/block_parts.hpp>
+#include <tersum/exchange/detail/exchange_items.hpp>
 #include <tersum/exchange/detail/exchange_parts.hpp>
-#include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
 #include <tersum/exchange/detail/part_stages.hpp>
 #include <tersum/tuning.hpp>

@@ -11,7 +11,6 @@
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/block_cast.hpp>
 #include <tersum/exchange/detail/block_coding.hpp>
-#include <tersum/exchange/detail/block_initialize.hpp>
 #include <tersum/exchange/detail/block_measure.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/block_scaled_cast.hpp>

@@ -13,8 +13,8 @@
 #include <tersum/concepts.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/exchange_items.hpp>
 #include <tersum/exchange/detail/exchange_kernels.hpp>
-#include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/exchange/detail/launch_list.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/state.hpp>

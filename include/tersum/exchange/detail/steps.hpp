@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! From agreed scalars to the step of a chunk, and from a decoded sum to the head-room of the next exchange.
+//! The first state, from agreed scalars to the step of a chunk, and from a decoded sum to the head-room of the next exchange.
 
 #pragma once
 
@@ -11,7 +11,7 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/exchange/detail/exchange_energies.hpp>
+#include <tersum/exchange/detail/exchange_items.hpp>
 #include <tersum/random/sign_bits.hpp>
 #include <tersum/range/chunk_step.hpp>
 #include <tersum/types.hpp>
@@ -259,6 +259,24 @@ TERSUM_INLINE void finish_tensor(exchange_args<Codec, Element> const& args,
     }
     record.ratio = next_ratio(args, tensor, of_sum, energy);
   }
+}
+
+//! @brief The header of a state before its first exchange. `key` is the sign key of step 0, `layout` the plan's fingerprint.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE state_header first_header(exchange_args<Codec, Element> const& args,
+                                                      std::uint64_t seed,
+                                                      std::uint64_t coordinates,
+                                                      std::uint64_t key,
+                                                      std::uint64_t layout)
+{
+  return {.seed            = seed,
+          .step            = 0,
+          .non_finite_step = 0,
+          .tensors         = args.tensors,
+          .chunks          = args.chunks,
+          .coordinates     = coordinates,
+          .sign_key        = key,
+          .layout          = layout};
 }
 
 //! @brief Numbers the next step of training.

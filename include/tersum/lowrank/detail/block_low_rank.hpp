@@ -7,7 +7,7 @@
 #pragma once
 
 #include <tersum/config.hpp>
-#include <tersum/exchange/detail/exchange_residuals.hpp>
+#include <tersum/exchange/detail/exchange_items.hpp>
 #include <tersum/lowrank/detail/block_factor.hpp>
 #include <tersum/lowrank/detail/block_matrix.hpp>
 #include <tersum/lowrank/detail/block_product.hpp>

@@ -8,11 +8,10 @@
 
 #include <tersum/block/group.hpp>
 #include <tersum/exchange/detail/cpu/cpu_stages.hpp>
-#include <tersum/exchange/detail/exchange_residuals.hpp>
+#include <tersum/exchange/detail/exchange_items.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/lowrank/detail/cpu_factor.hpp>
 #include <tersum/lowrank/detail/cpu_low_rank_kernels.hpp>
-#include <tersum/lowrank/detail/cpu_products.hpp>
 #include <tersum/lowrank/detail/factor_args.hpp>
 #include <tersum/random/philox.hpp>
 

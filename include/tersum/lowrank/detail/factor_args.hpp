@@ -10,7 +10,7 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/kernel_args.hpp>
-#include <tersum/lowrank/detail/matrix_product.hpp>
+#include <tersum/lowrank/detail/product_slices.hpp>
 #include <tersum/lowrank/matrix_record.hpp>
 #include <tersum/random/philox.hpp>
 #include <tersum/types.hpp>

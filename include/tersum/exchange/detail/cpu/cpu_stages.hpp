@@ -9,12 +9,11 @@
 
 #include <tersum/chunk/detail/chunk_selection.hpp>
 #include <tersum/chunk/detail/selection.hpp>
-#include <tersum/exchange/detail/block_initialize.hpp>
 #include <tersum/exchange/detail/cpu/cpu_codes.hpp>
 #include <tersum/exchange/detail/cpu/cpu_measure.hpp>
 #include <tersum/exchange/detail/cpu/cpu_parts.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/exchange/detail/exchange_energies.hpp>
+#include <tersum/exchange/detail/exchange_items.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/execute/instruction_set.hpp>
