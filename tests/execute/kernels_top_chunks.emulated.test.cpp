@@ -123,7 +123,7 @@ TEST_CASE("[kernels] a selection by several blocks")
         std::fill_n(args.selection.places, chunks, 0xffffffffu);
         emulated_executor const exec{order};
         detail::launch_list list{exec, plan, args};
-        list.select(blocks);
+        list.together(detail::select_kernel{}, blocks);
         REQUIRE(list.result().ok());
         CHECK(std::equal(want.begin(), want.end(), args.selection.places));
         CHECK(std::memcmp(&args.selection.scratch->header, &header, sizeof(header)) == 0);

@@ -124,7 +124,7 @@ void initialize_records(launching auto& launches, std::uint64_t seed)
   } else if constexpr (has_steps<codec>) {
     if constexpr (derives_in_encode<codec>) {
       if (launches.derives_late()) {
-        launches.all_chunks(derive_and_encode_kernel{});
+        launches.all_chunks(derive_and_encode_kernel{}, launches.plan().chunks());
         return launches.result();
       }
     }

@@ -140,21 +140,16 @@ class launch_list {
     if (result_.ok()) { result_ = executor_.run(kernel, maximum(blocks, std::uint64_t{1}), args); }
   }
 
-  //! Launches a kernel over all chunks, regular or not.
+  //! Launches a kernel over so many chunks, regular or not.
   template <class Kernel>
-  void all_chunks(Kernel const& kernel)
+  void all_chunks(Kernel const& kernel, std::uint64_t count)
   {
     constexpr std::uint64_t a_block = grid_of<Codec>.chunks_a_block;
-    (*this)(kernel, (plan_.chunks() + a_block - 1) / a_block);
+    (*this)(kernel, (count + a_block - 1) / a_block);
   }
 
   //! Launches a kernel over as many chunks as a rank may own.
-  template <class Kernel>
-  void owned(Kernel const& kernel)
-  {
-    constexpr std::uint64_t a_block = grid_of<Codec>.chunks_a_block;
-    (*this)(kernel, (plan_.owned_chunks() + a_block - 1) / a_block);
-  }
+  void owned(auto const& kernel) { all_chunks(kernel, plan_.owned_chunks()); }
 
   //! The same with one kernel or, where scales of a metric are not aligned, another one.
   template <class Kernel, class InRows>
@@ -197,19 +192,11 @@ class launch_list {
   template <bool Encode>
   void cast()
   {
-    if constexpr (in_metric<Codec>) {
-      cast_in_metric<Encode>();
-    } else {
+    if constexpr (!in_metric<Codec>) {
       std::uint64_t blocks = plan_.chunks();
       if constexpr (selects<Codec>) { blocks = selected_blocks<Codec>(blocks, numbers); }
       (*this)(cast_kernel<Encode>{}, blocks);
-    }
-  }
-
-  template <bool Encode>
-  void cast_in_metric()
-  {
-    if constexpr (Encode) {
+    } else if constexpr (Encode) {
       chunks<encode_scaled_casts_kernel>();
     } else {
       if constexpr (keeps_metric<Codec>) {
@@ -256,10 +243,7 @@ class launch_list {
     if (result_.ok()) { result_ = run_together(executor_, kernel, blocks, args_); }
   }
 
-  //! @param blocks  As many at most.
-  void select(std::uint64_t blocks) { together(select_kernel{}, blocks); }
-
-  void select() { select(select_blocks(plan_.chunks(), numbers)); }
+  void select() { together(select_kernel{}, select_blocks(plan_.chunks(), numbers)); }
 
   //! Clears what codes and scales leave free of so many parts from `first` on, where they do: the last of equal parts has the fewest
   //! chunks. What is chosen, and shards, only the device knows.
@@ -289,10 +273,14 @@ class launch_list {
   {
     if (plan_.owned_chunks() == 0) { return; }
     (*this)(clear_parts_kernel{{}, args_.parts.gathered, args_.rank}, 1);
+    auto const publish_in = [&]<bool InRows>() {
+      owned(publish_kernel<InRows>{});
+      if constexpr (feeds_back<Codec>) { owned(keep_published_kernel<InRows>{}); }
+    };
     if (shard_is_aligned()) {
-      publish_in<false>();
+      publish_in.template operator()<false>();
     } else {
-      publish_in<true>();
+      publish_in.template operator()<true>();
     }
   }
 
@@ -315,13 +303,6 @@ class launch_list {
       }
     });
     return aligned;
-  }
-
-  template <bool InRows>
-  void publish_in()
-  {
-    owned(publish_kernel<InRows>{});
-    if constexpr (feeds_back<Codec>) { owned(keep_published_kernel<InRows>{}); }
   }
 
   void decode_parts()
