@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(Threads)
 }
 
 template <unsigned Threads>
-[[nodiscard]] std::vector<integers_of_thread> integers_of(void (*kernel)(std::uint32_t const*,
+[[nodiscard]] std::vector<integers_of_thread> integers_by(void (*kernel)(std::uint32_t const*,
                                                                          integers_of_thread*),
                                                           std::vector<std::uint32_t> const& values)
 {
@@ -104,8 +104,8 @@ void compare_integers()
       want[begin + t] = {std::accumulate(first, first + t, 0u), total, total};
     }
   }
-  CHECK((integers_of<Threads>(&by_context<Threads>, values) == want));
-  CHECK((integers_of<Threads>(&by_cub<Threads>, values) == want));
+  CHECK((integers_by<Threads>(&by_context<Threads>, values) == want));
+  CHECK((integers_by<Threads>(&by_cub<Threads>, values) == want));
 }
 
 TEST_CASE("[cuda_context] scans and sums of a block are those of CUB")

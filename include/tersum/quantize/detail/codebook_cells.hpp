@@ -23,11 +23,8 @@ struct table_cells {
 
   //! The number of the cell that a magnitude, in root mean squares, lies in.
   template <class Value, int Comparisons = value_parts<Value>::comparisons>
-  [[nodiscard]] TERSUM_INLINE static constexpr words_of<Value> cell_of(Value const& magnitude)
+  [[nodiscard]] TERSUM_HOST_INLINE static constexpr words_of<Value> cell_of(Value const& magnitude)
   {
-#if defined(__CUDA_ARCH__)
-    return cell_among(magnitude, std::make_index_sequence<count - 1>{});
-#else
     auto const* const ends = Quantizer::boundaries();
     if constexpr (count - 1 <= Comparisons) {
       auto cell = to_bits(magnitude) & 0u;
@@ -46,12 +43,23 @@ struct table_cells {
       auto const cell     = to_words(truncate(look_up<grid::count>(grid::cells.data(), point)));
       return cell + one_if(magnitude >= look_up<count>(ends, cell));
     }
+  }
+  [[nodiscard]] TERSUM_INLINE static constexpr std::uint32_t cell_of(float magnitude)
+  {
+#if defined(__CUDA_ARCH__)
+    return cell_among(magnitude, std::make_index_sequence<count - 1>{});
+#else
+    return cell_of<float>(magnitude);
 #endif
   }
 
   //! The level of a cell.
   template <class Words>
-  [[nodiscard]] TERSUM_INLINE static constexpr auto level_of(Words const& cell)
+  [[nodiscard]] TERSUM_HOST_INLINE static constexpr auto level_of(Words const& cell)
+  {
+    return look_up<count>(Quantizer::levels(), cell);
+  }
+  [[nodiscard]] TERSUM_INLINE static constexpr float level_of(std::uint32_t cell)
   {
 #if defined(__CUDA_ARCH__)
     return level_among<0, count>(cell);
