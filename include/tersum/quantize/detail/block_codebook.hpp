@@ -156,31 +156,6 @@ TERSUM_BODY void fill_codebooks(Context const& ctx, std::uint32_t* tables)
   }
 }
 
-//! @brief Stores the words of a thread's codes, as `load_codes` loads them.
-template <std::size_t Bits, class Context>
-TERSUM_BODY void store_codes(Context const& ctx,
-                             std::uint32_t* to,
-                             std::uint32_t const (&words)[Bits])
-{
-  constexpr int bits = static_cast<int>(Bits);
-  if constexpr (bits % 4 == 0) {
-    TERSUM_UNROLL
-    for (int w = 0; w < bits; w += 4) {
-      ctx.store_global(reinterpret_cast<word4*>(to + w),
-                       word4{words[w], words[w + 1], words[w + 2], words[w + 3]});
-    }
-  } else if constexpr (bits % 2 == 0) {
-    TERSUM_UNROLL
-    for (int w = 0; w < bits; w += 2) {
-      ctx.store(reinterpret_cast<std::uint64_t*>(to + w),
-                words[w] | static_cast<std::uint64_t>(words[w + 1]) << 32);
-    }
-  } else {
-    TERSUM_UNROLL
-    for (int w = 0; w < bits; ++w) { ctx.store(to + w, words[w]); }
-  }
-}
-
 //! @brief Rounds a thread's values times `scale`, one over the root mean square, to codes. Returns their words and the sum
 //! of |v| * level.
 //! @tparam InStep  All lanes of the warp call.

@@ -17,6 +17,31 @@ namespace tersum::inline v0::detail {
 template <int Bits>
 inline constexpr unsigned words_per_store = Bits == 2 ? 2 : 4;
 
+//! @brief Stores the words of a thread's codes, as `load_codes` loads them.
+template <std::size_t Bits, class Context>
+TERSUM_BODY void store_codes(Context const& ctx,
+                             std::uint32_t* to,
+                             std::uint32_t const (&words)[Bits])
+{
+  constexpr int bits = static_cast<int>(Bits);
+  if constexpr (bits % 4 == 0) {
+    TERSUM_UNROLL
+    for (int w = 0; w < bits; w += 4) {
+      ctx.store_global(reinterpret_cast<word4*>(to + w),
+                       word4{words[w], words[w + 1], words[w + 2], words[w + 3]});
+    }
+  } else if constexpr (bits % 2 == 0) {
+    TERSUM_UNROLL
+    for (int w = 0; w < bits; w += 2) {
+      ctx.store(reinterpret_cast<std::uint64_t*>(to + w),
+                words[w] | static_cast<std::uint64_t>(words[w + 1]) << 32);
+    }
+  } else {
+    TERSUM_UNROLL
+    for (int w = 0; w < bits; ++w) { ctx.store(to + w, words[w]); }
+  }
+}
+
 //! @brief Writes a thread's words to a payload, from number `at` on, counted in `words_per_store`.
 template <class Context, std::size_t Bits>
 TERSUM_BODY void store_words(Context const& ctx,
@@ -24,17 +49,7 @@ TERSUM_BODY void store_words(Context const& ctx,
                              std::uint32_t* payload,
                              std::uint64_t at)
 {
-  constexpr int bits = static_cast<int>(Bits);
-  if constexpr (bits == 2) {
-    ctx.store(reinterpret_cast<std::uint64_t*>(payload) + at,
-              words[0] | static_cast<std::uint64_t>(words[1]) << 32);
-  } else {
-    TERSUM_UNROLL
-    for (int w = 0; w < bits; w += 4) {
-      ctx.store(reinterpret_cast<word4*>(payload) + at + w / 4,
-                word4{words[w], words[w + 1], words[w + 2], words[w + 3]});
-    }
-  }
+  store_codes(ctx, payload + at * words_per_store<static_cast<int>(Bits)>, words);
 }
 
 //! @brief Adds the squares of the codes of a word to a sum, and the number of its lanes at a limit to a count.
