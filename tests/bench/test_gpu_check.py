@@ -149,6 +149,14 @@ class Page(unittest.TestCase):
             if "result" in one:
                 self.assertIn(f'{{"{one["result"].split("/")[0]}", part::', benchmark)
 
+    def test_the_page_has_the_constants_of_predictions(self):
+        page = " ".join((ROOT / "bench/README.md").read_text(encoding="utf-8").split())
+        for device, (_, multiprocessors, ghz, bandwidth) in predict.DEVICES.items():
+            self.assertIn(f"{device} {multiprocessors}, {ghz:g} GHz, {bandwidth:g} TB/s", page)
+        for constant in (f"launches * {predict.LAUNCH_US:g} us", f"at {predict.COPY:g} of the bandwidth",
+                         f"sectors of all requests / {predict.SECTORS_A_CLOCK}", f"over `{predict.ISSUE:g} * {predict.SCHEDULERS} m f`"):
+            self.assertIn(constant, page)
+
     def test_a_kernel_whose_budget_is_gone_is_told(self):
         lines = [line for line in predict.budgets() if "derive_and_encode" not in line["kernel"] and "encode_kernel<false>" not in line["kernel"]]
         with mock.patch("predict.budgets", lambda: lines), self.assertRaisesRegex(predict.Stale, "no budget on .* for .*encode_kernel"):
