@@ -8,10 +8,11 @@
 #   bash bench/gpu_check.sh --build-only   builds it and packs it into $BUILD/programs.tar.gz; needs no GPU, and takes its time
 #   bash bench/gpu_check.sh --run-only     runs what was packed; needs no compiler
 #
-# The first part is what all else stands on: tests of one preset of each kind against the bytes of the CPU executor, captured graphs,
-# repeats, compute-sanitizer; then ceilings of the memory, encode, decode and norms, exchanges of up to 2^20 coordinates, launched and
-# replayed from a graph, and the kernels of three exchanges by ncu. The second has all other tests, among them kernels that wait for
-# those of other ranks, which are streams of the GPU, all other benchmarks, layouts, a gradient of more than 2^31 coordinates, and last NCCL ranks that share the GPU. Each writes a page that puts predictions beside
+# The first part is what all else stands on: tests of one preset of each kind against the bytes of the CPU executor, captured
+# graphs, repeats, compute-sanitizer; then ceilings of the memory, encode, decode and norms, exchanges of up to 2^20
+# coordinates, launched and replayed from a graph, and the kernels of three exchanges by ncu. The second has all other tests,
+# among them kernels that wait for those of other ranks, which are streams of the GPU, all other benchmarks, layouts, a gradient
+# of more than 2^31 coordinates, and last NCCL ranks that share the GPU. Each writes a page that puts predictions beside
 # measurements and names the three largest gaps.
 #
 # Each part has a limit of time, and results are written after each: what does not fit is "out of time", which is no failure. A test that
