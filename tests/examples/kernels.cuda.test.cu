@@ -2,9 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The kernels of examples/kernels/, on a device.
+//! The kernels of examples/kernels/ on a device, beside plain loops in double.
 
-#include "examples/kernel_cases.hpp"
+#include "../../examples/kernels/bias_in_4_bits.hpp"
+#include "../../examples/kernels/cast_to_nvfp4.hpp"
+#include "../../examples/kernels/kv_page.hpp"
+#include "../../examples/kernels/sum_over_peers.hpp"
+#include "support/chunk_rotation.hpp"
 
 #include <tersum/block/cuda_context.cuh>
 
@@ -13,8 +17,11 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <random>
 #include <vector>
 
 namespace {
@@ -155,12 +162,157 @@ struct on_device {
   }
 };
 
-TEST_CASE("[examples] kernels of one's own do what plain loops do, on a device")
+[[nodiscard]] std::vector<float> normal_values(std::size_t count, unsigned seed)
 {
-  tests::check_bias(on_device{});
-  tests::check_keys(on_device{});
-  tests::check_cast(on_device{}, 20);
-  tests::check_sums(on_device{});
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(count);
+  for (float& x : values) { x = normal(random); }
+  return values;
+}
+
+[[nodiscard]] std::vector<tersum::half> in_half(std::vector<float> const& values)
+{
+  std::vector<tersum::half> out;
+  for (float const x : values) { out.push_back(to_half(x)); }
+  return out;
+}
+
+// The signed code of 4 bits at a position of a payload.
+[[nodiscard]] int code_at(std::vector<std::uint32_t> const& words, std::size_t position)
+{
+  auto const code = static_cast<int>(words[position / 8] >> (4 * (position % 8)) & 15u);
+  return code < 8 ? code : code - 16;
+}
+
+TEST_CASE("[examples] each code of a sum with its bias is next to its rotated value, or the last")
+{
+  constexpr std::size_t width = 2048, count = 3 * width;
+  constexpr std::uint64_t signs = 77;
+  auto const values             = in_half(normal_values(count, 1));
+  auto const bias               = normal_values(width, 2);
+  std::vector<std::uint32_t> payload(bias_in_4_bits::chunk::words<4>(count));
+  std::vector<float> steps(count / 1024);
+  on_device::encode(values, bias, signs, payload, steps);
+  for (std::size_t chunk = 0; chunk < count / 1024; ++chunk) {
+    std::vector<double> sums(1024);
+    double square = 0;
+    for (std::size_t i = 0; i < 1024; ++i) {
+      std::size_t const at = 1024 * chunk + i;
+      sums[i]              = static_cast<double>(to_float(values[at]) + bias[at % width]);
+      square += sums[i] * sums[i];
+    }
+    double const step  = bias_in_4_bits::reach * std::sqrt(square / 1024) / 7;
+    auto const rotated = tests::chunk_rotation<1024>{chunk, signs}.forward(sums.data());
+    CHECK(steps[chunk] * 32 == doctest::Approx(step).epsilon(1e-6));
+    for (std::size_t p = 0; p < 1024; ++p) {
+      double const exact = std::clamp(rotated[p] / (32 * step), -7.0, 7.0);
+      // Values, and their scale, are floats.
+      REQUIRE(std::abs(code_at(payload, 1024 * chunk + p) - exact) < 1 + 1e-4);
+    }
+  }
+}
+
+TEST_CASE(
+  "[examples] products of a query with keys of 4 bits are right but for the error of the levels")
+{
+  constexpr std::size_t count = 601;
+  auto const keys             = in_half(normal_values(128 * count, 3));
+  auto const query            = normal_values(128, 4);
+  std::vector<float> products(count);
+  on_device::multiply(keys, query, 9, products);
+  double error = 0, expected = 0, sum = 0;
+  for (std::size_t k = 0; k < count; ++k) {
+    double exact = 0, squares = 0, of_query = 0;
+    for (std::size_t i = 0; i < 128; ++i) {
+      auto const x = static_cast<double>(to_float(keys[128 * k + i]));
+      auto const q = static_cast<double>(query[i]);
+      exact += x * q;
+      squares += x * x;
+      of_query += q * q;
+    }
+    double const lost = static_cast<double>(products[k]) - exact;
+    error += lost * lost;
+    sum += lost;
+    expected += kv_page::levels::distortion() * squares * of_query / 128;
+  }
+  // Squares of 601 normal errors have a mean with a standard deviation of .058 of it: five of them, and a tenth, as 128 rotated values
+  // are not quite normal.
+  CHECK(error == doctest::Approx(expected).epsilon(.4));
+  CHECK(std::abs(sum) < 5 * std::sqrt(expected));
+}
+
+TEST_CASE(
+  "[examples] a value in NVFP4 is one of its two neighbours, and right in the mean over seeds")
+{
+  constexpr std::array numbers{0.0, .5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0};
+  constexpr std::size_t blocks = 70;
+  auto const values            = normal_values(16 * blocks, 5);
+  float largest                = 0;
+  for (float const x : values) { largest = std::max(largest, 4 * std::abs(x)); }
+  std::vector<double> mean(16 * blocks);
+  constexpr int seeds = 20;
+  for (int seed = 0; seed < seeds; ++seed) {
+    std::vector<std::uint32_t> codes(2 * blocks);
+    std::vector<std::uint8_t> scales(blocks);
+    on_device::cast(values, largest, 11, static_cast<std::uint64_t>(seed), codes, scales);
+    for (std::size_t block = 0; block < blocks; ++block) {
+      std::vector<double> x(16);
+      std::uint32_t const flips = sign_bits(block, 11);
+      for (std::size_t i = 0; i < 16; ++i) {
+        x[i] = static_cast<double>(values[16 * block + i]) * ((flips >> i & 1) != 0 ? -.25 : .25);
+      }
+      x = tests::hadamard_transform(x);
+      double const unit =
+        static_cast<double>(e4m3_scale::decode(scales[block])) * static_cast<double>(largest) / 6;
+      for (std::size_t i = 0; i < 16; ++i) {
+        std::uint32_t const code = codes[2 * block + i / 8] >> (4 * (i % 8)) & 15u;
+        double const number      = (code < 8 ? 1 : -1) * numbers[code & 7u];
+        // Where the scale was rounded down, what is above 6 is cut.
+        double const exact = std::clamp(x[i] / unit, -6.0, 6.0);
+        auto const above = std::upper_bound(numbers.begin(), numbers.end(), std::abs(exact) - 1e-5);
+        double const gap = above == numbers.end()     ? 2
+                           : above == numbers.begin() ? .5
+                                                      : *above - above[-1];
+        REQUIRE(std::abs(number - exact) < gap + 1e-5);
+        mean[16 * block + i] += (number - exact) / seeds;
+      }
+    }
+  }
+  // One number is off by at most 1 in standard deviation, and random bytes are 1/512 of the distance of 2 off.
+  for (double const error : mean) { CHECK(std::abs(error) < 5 / std::sqrt(seeds) + 1.0 / 256); }
+}
+
+TEST_CASE("[examples] all peers have the saturating sums")
+{
+  for (std::size_t const ranks : {1u, 2u, 5u, 8u}) {
+    CAPTURE(ranks);
+    constexpr std::size_t size = 53;
+    std::mt19937 random(6);
+    std::vector payloads(ranks, std::vector<word4>(size));
+    std::vector<std::array<int, 32>> sums(size);
+    auto const packed = [](std::array<int, 32> const& lanes) {
+      std::array<std::uint32_t, 4> words{};
+      for (std::size_t i = 0; i < 32; ++i) {
+        words[i / 8] |= (static_cast<std::uint32_t>(lanes[i]) & 15u) << (4 * (i % 8));
+      }
+      return word4{words[0], words[1], words[2], words[3]};
+    };
+    for (auto& payload : payloads) {
+      for (std::size_t i = 0; i < size; ++i) {
+        std::array<int, 32> lanes{};
+        for (std::size_t lane = 0; lane < 32; ++lane) {
+          lanes[lane]   = static_cast<int>(random() % 15) - 7;
+          sums[i][lane] = std::clamp(sums[i][lane] + lanes[lane], -7, 7);
+        }
+        payload[i] = packed(lanes);
+      }
+    }
+    on_device::all_reduce(payloads);
+    for (auto const& payload : payloads) {
+      for (std::size_t i = 0; i < size; ++i) { REQUIRE(payload[i] == packed(sums[i])); }
+    }
+  }
 }
 
 }  // namespace
