@@ -290,6 +290,13 @@ class Check(unittest.TestCase):
             self.assertIn(f"parts: {part}", (self.out / "summary.txt").read_text())
         self.assertEqual(self.check("--run-only", PARTS="third").returncode, 2)
 
+    def test_kernels_that_wait_for_others_run_behind_the_benchmarks(self):
+        self.stand_in_programs(core__other=0, nccl_device__streams=124)
+        out = self.check("--run-only", PARTS="second")
+        self.assertEqual(out.returncode, 0, out.stdout + out.stderr)
+        self.assertRegex(out.stdout, r"(?s)passed: tersum.test.core.other.cuda.*== benchmarks.*== tests.streams.*"
+                                     r"out of time: tersum.test.nccl_device.streams.cuda.*skipped: NCCL ranks")
+
     def test_a_test_that_fails_makes_it_fail_and_so_does_a_part_that_shows_nothing(self):
         self.stand_in_programs(device__arrays=1)
         for program in self.programs.glob("tersum.bench.*"):
@@ -374,6 +381,18 @@ class Check(unittest.TestCase):
         text, arguments = self.packed("target_compile_options(doctest::doctest INTERFACE -nostdinc++ -nostdinc)")
         self.assertIn("skipped: the tests; there is no doctest that compiles", text)
         self.assertIn("-DTERSUM_BUILD_TESTS=OFF", arguments)
+
+    def test_programs_of_more_than_30_mb_are_refused(self):
+        for name, text in (("cmake", 'case "$*" in *"--target tersum"*) mkdir -p "$BUILD/bin" && cp "$PROGRAM" "$BUILD/bin/" ;; esac'),
+                           ("strip", 'cp "$3" "$2"'), ("ldd", "true")):
+            self.script(self.folder / "path" / name, text + "\n")
+        program = self.folder / "tersum.test.core.types.cuda"
+        for megabytes, status in ((29, 0), (31, 1)):
+            program.write_bytes(os.urandom(megabytes << 20))
+            program.chmod(0o755)
+            out = self.check("--build-only", PROGRAM=str(program))
+            self.assertEqual(out.returncode, status, out.stdout + out.stderr)
+            self.assertEqual("programs.tar.gz has more than 30 MB" in out.stdout, bool(status))
 
     def test_programs_for_compute_sanitizer_are_tests_that_there_are(self):
         kinds = re.search(r"^kinds=\((.*?)\)", SCRIPT.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)[1].split()
