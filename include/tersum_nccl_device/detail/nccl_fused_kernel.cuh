@@ -334,7 +334,8 @@ __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(fused_th
         std::uint32_t const tile = ((now - 1) * gridDim.x + group) / ranks;
         pushing_context const ctx{{{}, tile}, mean};
         using chunk = chunk_in_windows<Codec, Element, pushing_context>;
-        recompress_owned(chunk{{ctx, args}, payload}, ctx, args);
+        chunk own{{ctx, args}, payload};
+        recompress_owned(own, ctx, args);
       } else {
         tile_context const ctx{{}, (now - 1) * gridDim.x + blockIdx.x};
         if (ctx.tile < shape.tiles) { add_tile<Codec>(ctx, payload, args.chunks); }

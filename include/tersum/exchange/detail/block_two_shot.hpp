@@ -74,7 +74,7 @@ TERSUM_BODY void encode_parts(Context const& ctx,
 //! and writes one. If only a range of the part is to be done, it takes the chunks that begin there.
 //! @param own  A `chunk_in_lanes`, or what derives from it and knows of another `sent_by`.
 template <class Codec, class Chunk, class Element, class Context>
-TERSUM_BODY void recompress_owned(Chunk own,
+TERSUM_BODY void recompress_owned(Chunk& own,
                                   Context const& ctx,
                                   exchange_args<Codec, Element> const& args)
 {
@@ -98,7 +98,8 @@ TERSUM_BODY void recompress_owned(Chunk own,
 template <bool InRows = false, class Codec, class Element, class Context>
 TERSUM_BODY void recompress_part(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
-  recompress_owned(chunk_in_lanes<true, InRows, Codec, Element, Context>{ctx, args}, ctx, args);
+  chunk_in_lanes<true, InRows, Codec, Element, Context> own{ctx, args};
+  recompress_owned(own, ctx, args);
 }
 
 //! @brief Sets the flag of the exchange if a chunk of the mean is not finite.
