@@ -61,7 +61,8 @@ void check_against_formulas(Codec const& codec,
   using quantizer            = typename Codec::quantizer_type;
   constexpr std::size_t size = Codec::chunk_size;
   auto const ranks           = static_cast<std::size_t>(world);
-  run_of<Codec> run{cpu_executor{}, {.codec = codec, .values = {d}, .world = world, .cuts = cuts}};
+  run_of<Codec> run{cpu_executor{},
+                    {.codec = codec, .gradient = {d}, .world = world, .cuts = cuts}};
   std::vector<float> held(d);
   tests::mismatches wrong;
   for (std::uint64_t step = 0; step < 2; ++step) {
@@ -118,8 +119,8 @@ void compare_to_divided()
   boundaries const cuts{0, 10, 300, 301, d};
   using in_units = values_of<3, size, Feedback, given_diagonal>;
   using plain    = values_of<3, size, Feedback>;
-  run_of<in_units> run{cpu_executor{}, {.codec = {}, .values = {d}, .world = 4, .cuts = cuts}};
-  run_of<plain> divided{cpu_executor{}, {.codec = {}, .values = {d}, .world = 4, .cuts = cuts}};
+  run_of<in_units> run{cpu_executor{}, {.codec = {}, .gradient = {d}, .world = 4, .cuts = cuts}};
+  run_of<plain> divided{cpu_executor{}, {.codec = {}, .gradient = {d}, .world = 4, .cuts = cuts}};
   std::vector<float> scales(d), raised(d);
   for (std::size_t i = 0; i < d; ++i) {
     scales[i] = i % 7 == 0 ? 0.0f : std::ldexp(1.0f, -static_cast<int>(i * 13 % 12));
@@ -160,7 +161,7 @@ void check_kept_scales()
   boundaries const cuts{0, 10, 300, 301, d};
   using codec = values_of<3, size, Feedback, kept_diagonal>;
   run_of<codec> run{cpu_executor{},
-                    {.codec = {.metric = metric}, .values = {d}, .world = 4, .cuts = cuts}};
+                    {.codec = {.metric = metric}, .gradient = {d}, .world = 4, .cuts = cuts}};
   std::vector<double> squares(d), held(d);
   for (unsigned step = 0; step < 8; ++step) {
     auto const out = run.exchange(cpu_executor{}, tests::normal_gradients(1, d, 17 + step)[0]);
@@ -200,7 +201,7 @@ template <class Codec, class Element>
 std::vector<double> errors_of(Codec const& codec, std::vector<float> const& in, int steps)
 {
   run_of<Codec, float, Element> run{cpu_executor{},
-                                    {.codec = codec, .values = {in.size()}, .world = 4}};
+                                    {.codec = codec, .gradient = {in.size()}, .world = 4}};
   std::vector<double> errors;
   for (int step = 0; step < steps; ++step) {
     auto const out = run.exchange(cpu_executor{}, in);
@@ -297,12 +298,13 @@ TEST_CASE("[values] what bypasses arrives as it is, and values of other elements
   auto const in       = tests::make_gradient<float>(d, 0, 0, false);
   boundaries const cuts{0, 1025, 1050, d};
   using codec = values_of<8>;
-  run_of<codec, float, float> floats{cpu_executor{}, {.values = bucket, .world = 3, .cuts = cuts}};
+  run_of<codec, float, float> floats{cpu_executor{},
+                                     {.gradient = bucket, .world = 3, .cuts = cuts}};
   run_of<codec, float, bfloat16> small{cpu_executor{},
-                                       {.values = bucket, .world = 3, .cuts = cuts}};
+                                       {.gradient = bucket, .world = 3, .cuts = cuts}};
   using differences = values_of<8, 256, difference_feedback>;
   run_of<differences, float, float> added{cpu_executor{},
-                                          {.values = bucket, .world = 3, .cuts = cuts}};
+                                          {.gradient = bucket, .world = 3, .cuts = cuts}};
   static_cast<void>(added.exchange(cpu_executor{}, std::vector<float>(d, 3.0f)));
   auto const want   = floats.exchange(cpu_executor{}, in);
   auto const got    = small.exchange(cpu_executor{}, in);
@@ -341,7 +343,7 @@ TEST_CASE("[values] slices of the shards, each an exchange of its own, reach all
       boundaries ends(4, end - begin);
       std::fill_n(ends.begin(), owner + 1, 0u);
       run_of<values_of<8>> run{cpu_executor{},
-                               {.values = bucket.part(begin, end), .world = 3, .cuts = ends}};
+                               {.gradient = bucket.part(begin, end), .world = 3, .cuts = ends}};
       auto const out = run.exchange(cpu_executor{}, slice);
       for (auto const& held : out) {
         REQUIRE(held.size() == slice.size());
@@ -376,7 +378,7 @@ TEST_CASE("[values] a value that is not finite stays in its chunk, and every ran
   SUBCASE("with feedback the residual stays finite")
   {
     using codec = values_of<4, 256, error_feedback>;
-    run_of<codec> run{cpu_executor{}, {.values = {1024}, .world = 2}};
+    run_of<codec> run{cpu_executor{}, {.gradient = {1024}, .world = 2}};
     static_cast<void>(run.exchange(cpu_executor{}, in));
     in[300]        = std::numeric_limits<float>::infinity();
     auto const out = run.exchange(cpu_executor{}, in);
@@ -393,7 +395,7 @@ TEST_CASE("[values] a value that is not finite stays in its chunk, and every ran
   SUBCASE("of differences what is held stays as it was")
   {
     using codec = values_of<4, 256, difference_feedback>;
-    run_of<codec> run{cpu_executor{}, {.values = {1024}, .world = 2}};
+    run_of<codec> run{cpu_executor{}, {.gradient = {1024}, .world = 2}};
     auto const before = run.exchange(cpu_executor{}, in);
     CHECK_FALSE(header_of(run[0].plan, run[0].state)->last_was_non_finite());
     float const value = in[300];
@@ -413,12 +415,12 @@ TEST_CASE("[values] a value that is not finite stays in its chunk, and every ran
 
 TEST_CASE("[values] zeros stay zeros, and what does not change stays")
 {
-  run_of<values_of<1>> run{cpu_executor{}, {.values = {1000}, .world = 3}};
+  run_of<values_of<1>> run{cpu_executor{}, {.gradient = {1000}, .world = 3}};
   for (auto const& values : run.exchange(cpu_executor{}, std::vector<float>(1000))) {
     for (float const value : values) { REQUIRE(value == 0); }
   }
   using codec = values_of<4, 256, difference_feedback>;
-  run_of<codec> differences{cpu_executor{}, {.values = {1000}, .world = 3}};
+  run_of<codec> differences{cpu_executor{}, {.gradient = {1000}, .world = 3}};
   auto held = differences.exchange(cpu_executor{}, tests::normal_gradients(1, 1000, 5)[0])[0];
   for (auto const& values : differences.exchange(cpu_executor{}, held)) {
     CHECK(same_bits(values, held));
@@ -533,7 +535,7 @@ TEST_CASE("[values] the shard may lie in the values, and the parts of a call giv
 {
   using codec   = values_of<4>;
   auto const in = tests::normal_gradients(1, 3000, 17)[0];
-  run_of<codec> run{cpu_executor{}, {.values = {3000}, .world = 1}};
+  run_of<codec> run{cpu_executor{}, {.gradient = {3000}, .world = 1}};
   auto const want = run.exchange(cpu_executor{}, in)[0];
   auto const plan = codec{}.plan(layout{3000}, {});
   std::vector<word4> state(plan.state_bytes() / 16 + 1), workspace(plan.workspace_bytes() / 16 + 1);
@@ -559,7 +561,7 @@ TEST_CASE("[values] blocks with scales of their own are gathered, too")
                       scaled_codes<group_absmax<8, 32, linear_levels, bfloat16_scale>>,
                       publish>;
   auto const in = tests::normal_gradients(1, 3000, 17)[0];
-  run_of<codec> run{cpu_executor{}, {.values = {3000}, .world = 3, .cuts = {0, 700, 701, 3000}}};
+  run_of<codec> run{cpu_executor{}, {.gradient = {3000}, .world = 3, .cuts = {0, 700, 701, 3000}}};
   auto const out = run.exchange(cpu_executor{}, in);
   for (std::size_t r = 0; r < 3; ++r) {
     CHECK(same_bits(out[r], out[0]));

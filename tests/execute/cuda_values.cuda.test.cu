@@ -25,15 +25,15 @@ template <class ShardElement, class Element, class Codec>
 void compare_values(Codec const& codec)
 {
   stream const on;
-  values_case<Codec, ShardElement, Element> const one{
-    .codec = codec, .values = {.coordinates = profiled_coordinates}, .steps = 1};
+  shard_case<Codec, ShardElement, Element> const one{
+    .codec = codec, .gradient = {.coordinates = profiled_coordinates}, .steps = 1};
   if (is_profiled([&] {
         return record_values<device_buffer>(cuda_executor{on.get()}, one, std::byte{0xa5});
       })) {
     return;
   }
-  for_each_values_case<ShardElement, Element>(codec, prime_from(9000), [&](auto const& c) {
-    CAPTURE(c.values.coordinates);
+  for_each_shard_case<ShardElement, Element>(codec, prime_from(9000), [&](auto const& c) {
+    CAPTURE(c.gradient.coordinates);
     CAPTURE(c.world);
     auto const got  = record_values<device_buffer>(cuda_executor{on.get()}, c, std::byte{0xa5});
     auto const want = record_values<host_buffer>(cpu_executor{}, c, std::byte{0x5a});

@@ -25,8 +25,8 @@ using namespace tersum::tests;
 template <class ShardElement, class Element, class Codec>
 void compare_values(Codec const& codec)
 {
-  for_each_values_case<ShardElement, Element>(codec, several_chunks<Codec>(), [](auto const& c) {
-    CAPTURE(c.values.coordinates);
+  for_each_shard_case<ShardElement, Element>(codec, several_chunks<Codec>(), [](auto const& c) {
+    CAPTURE(c.gradient.coordinates);
     CAPTURE(c.world);
     auto const on = [&](auto const& exec) {
       return record_values<host_buffer>(exec, c, std::byte{0xa5});

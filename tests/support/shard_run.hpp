@@ -26,7 +26,8 @@ namespace tersum::tests {
 
 using boundaries = std::vector<std::uint64_t>;
 
-//! @brief What is exchanged, and how often. `ShardElement` is what the mean is written as.
+//! @brief What is exchanged, and how often: gradients whose mean is written to shards as `ShardElement`, or shards of `Element` whose
+//! values are written as `ShardElement`.
 template <class Codec, class Element, class ShardElement = Element>
 struct shard_case {
   Codec codec{};

@@ -6,8 +6,7 @@
 
 #pragma once
 
-#include "count_allocations.hpp"
-#include "exchange_fixture.hpp"
+#include "shard_run.hpp"
 
 #include <tersum/exchange/all_gather_values.hpp>
 #include <tersum/execute/cpu_executor.hpp>
@@ -23,20 +22,6 @@
 
 namespace tersum::tests {
 
-using boundaries = std::vector<std::uint64_t>;
-
-//! @brief What is exchanged, and how often.
-template <class Codec, class ShardElement, class Element = ShardElement>
-struct values_case {
-  Codec codec{};
-  layout values{};
-  int world = 2;
-  boundaries cuts{};        //!< None: equal parts.
-  bool misaligned = false;  //!< Shards and values begin one element after a multiple of 16 bytes.
-  int steps       = 2;
-  int non_finite_step = -1;
-};
-
 //! @brief The ranks and their memory. What they hold is zeros at first.
 template <class Buffer, class Codec, class ShardElement, class Element>
 class values_run {
@@ -45,7 +30,7 @@ class values_run {
 
   template <class Executor>
   values_run(Executor const& exec,
-             values_case<Codec, ShardElement, Element> const& c,
+             shard_case<Codec, ShardElement, Element> const& c,
              std::byte fill     = {},
              std::uint64_t seed = 77)
     : case_(c)
@@ -115,10 +100,10 @@ class values_run {
  private:
   [[nodiscard]] auto plan_of(int rank) const
   {
-    return case_.codec.plan(case_.values, {.size = case_.world, .rank = rank}, case_.cuts);
+    return case_.codec.plan(case_.gradient, {.size = case_.world, .rank = rank}, case_.cuts);
   }
 
-  values_case<Codec, ShardElement, Element> case_;
+  shard_case<Codec, ShardElement, Element> case_;
   std::deque<Buffer> shards_, values_, states_, workspaces_;
   std::vector<rank_type> ranks_;
 };
@@ -126,14 +111,15 @@ class values_run {
 //! @brief All that the ranks sent to each other and ended with.
 template <class Buffer, class Executor, class Codec, class ShardElement, class Element>
 [[nodiscard]] exchange_trace record_values(Executor const& exec,
-                                           values_case<Codec, ShardElement, Element> const& c,
+                                           shard_case<Codec, ShardElement, Element> const& c,
                                            std::byte fill)
 {
   exchange_trace trace;
   values_run<Buffer, Codec, ShardElement, Element> run{exec, c, fill};
   for (int step = 0; step < c.steps; ++step) {
     auto const out = run.exchange(
-      exec, make_gradient<ShardElement>(c.values.coordinates, 0, step, step == c.non_finite_step));
+      exec,
+      make_gradient<ShardElement>(c.gradient.coordinates, 0, step, step == c.non_finite_step));
     for (int rank = 0; rank < c.world; ++rank) {
       auto const r    = static_cast<std::size_t>(rank);
       auto const wire = published_wire(run[r].plan, run[r].workspace);
@@ -148,35 +134,6 @@ template <class Buffer, class Executor, class Codec, class ShardElement, class E
     }
   }
   return trace;
-}
-
-//! @brief Calls check(case) for sizes about a chunk's, for shards that begin anywhere, and for shards that are empty.
-template <class ShardElement, class Element, class Codec, class Check>
-void for_each_values_case(Codec const& codec, std::uint64_t several, Check const& check)
-{
-  using a_case                 = values_case<Codec, ShardElement, Element>;
-  constexpr std::uint64_t size = Codec::chunk_size;
-  for (std::uint64_t const d : {std::uint64_t{0}, std::uint64_t{1}, size - 1, size, size + 1}) {
-    check(a_case{.codec = codec, .values = {d}, .world = 3});
-  }
-  check(a_case{.codec = codec, .values = {several}, .world = 1});
-  check(a_case{.codec = codec, .values = {several}, .world = 4, .misaligned = true});
-  std::uint64_t const end = 4 * size + 17;
-  check(
-    a_case{.codec  = codec,
-           .values = {end},
-           .world  = 8,
-           .cuts   = {0, 0, size, 2 * size + 5, 2 * size + 5, 3 * size + 1, 3 * size + 9, end, end},
-           .steps  = 3,
-           .non_finite_step = 1});
-  // Tensors, of which some bypass, cut anywhere.
-  layout const bucket       = odd_bucket().gradient();
-  std::uint64_t const whole = bucket.coordinates;
-  check(a_case{.codec      = codec,
-               .values     = bucket,
-               .world      = 5,
-               .cuts       = {0, 700, 1026, 1027, whole - 3, whole},
-               .misaligned = true});
 }
 
 }  // namespace tersum::tests
