@@ -196,7 +196,7 @@ template <schedule Schedule>
 template <class Round>
 status nccl_pieces<Schedule>::sum(Round const& round) const
 {
-  auto const run = [this](int steps, int worked, auto const& move, auto const& work) {
+  auto const run = [&](int steps, int worked, auto const& move, auto const& work) {
     return pipeline(steps, worked, move, work);
   };
   return detail::sum_round<Schedule>(*over_,

@@ -49,7 +49,18 @@ TERSUM_BODY void store_words(Context const& ctx,
                              std::uint32_t* payload,
                              std::uint64_t at)
 {
-  store_codes(ctx, payload + at * words_per_store<static_cast<int>(Bits)>, words);
+  // Counted in stores, not in words, which would take an instruction more.
+  constexpr int bits = static_cast<int>(Bits);
+  if constexpr (bits == 2) {
+    ctx.store(reinterpret_cast<std::uint64_t*>(payload) + at,
+              words[0] | static_cast<std::uint64_t>(words[1]) << 32);
+  } else {
+    TERSUM_UNROLL
+    for (int w = 0; w < bits; w += 4) {
+      ctx.store(reinterpret_cast<word4*>(payload) + at + w / 4,
+                word4{words[w], words[w + 1], words[w + 2], words[w + 3]});
+    }
+  }
 }
 
 //! @brief Adds the squares of the codes of a word to a sum, and the number of its lanes at a limit to a count.
