@@ -103,7 +103,7 @@ TERSUM_BODY void clear_misaligned(Context const& ctx, Element* to, unsigned thre
   constexpr unsigned threads = Size / 8, at_once = 16 / sizeof(Element),
                      pieces = Size / at_once - 1;
   auto const place          = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(to) % 16);
-  unsigned const begin      = at_once - place / sizeof(Element);
+  unsigned const begin      = at_once - place / static_cast<unsigned>(sizeof(Element));
   TERSUM_UNROLL
   for (unsigned step = 0; step < pieces; step += threads) {
     unsigned const piece = step + thread;

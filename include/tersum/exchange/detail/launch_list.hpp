@@ -126,8 +126,8 @@ class launch_list {
     auto const launch               = [&](auto const& kernel) {
       if (result_.ok()) { result_ = executor_.run(kernel, blocks, whole); }
     };
-    if (regular) { launch(decode_kernel<false>{{whole.parts.first}}); }
-    if (edges) { launch(decode_kernel<true>{{whole.parts.first}}); }
+    if (regular) { launch(decode_kernel<false>{{whole.parts.first}, {}}); }
+    if (edges) { launch(decode_kernel<true>{{whole.parts.first}, {}}); }
   }
 
   //! Launches a kernel that adds up over the chunks of tensors. Without chunks one block adds up nothing.
