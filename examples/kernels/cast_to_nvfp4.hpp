@@ -9,7 +9,7 @@
 
 #include <tersum/block/block_context.hpp>
 #include <tersum/random/philox.hpp>
-#include <tersum/random/sign_bits.hpp>
+#include <tersum/rotate/thread_hadamard.hpp>
 #include <tersum_baselines/float_levels.hpp>
 
 namespace cast_to_nvfp4 {
@@ -42,24 +42,18 @@ TERSUM_BODY void cast(Context const& ctx,
     std::uint64_t{ctx.block_rank()} * ctx.block_threads() + ctx.thread_rank();
   if (block >= blocks) { return; }
   float v[16];
-  std::uint32_t const flips = tersum::sign_bits(block, signs);
   TERSUM_UNROLL
   for (int i = 0; i < 16; i += 4) {
     tersum::word4 const read =
       ctx.load(reinterpret_cast<tersum::word4 const*>(values + 16 * block + i));
-    std::uint32_t const of_four[4] = {read.x, read.y, read.z, read.w};
-    TERSUM_UNROLL
-    for (int j = 0; j < 4; ++j) {
-      v[i + j] = Context::from_bits(of_four[j] ^ (flips << (31 - i - j) & 0x80000000u));
-    }
+    v[i]     = Context::from_bits(read.x);
+    v[i + 1] = Context::from_bits(read.y);
+    v[i + 2] = Context::from_bits(read.z);
+    v[i + 3] = Context::from_bits(read.w);
   }
-  TERSUM_UNROLL
-  for (int bit = 1; bit < 16; bit *= 2) {
-    TERSUM_UNROLL
-    for (int i = 0; i < 16; ++i) {
-      if ((i & bit) == 0) { Context::butterfly(v[i], v[i | bit]); }
-    }
-  }
+  //! [rotate]
+  tersum::thread_hadamard<16>::forward(ctx, block, signs, v);
+  //! [rotate]
   float magnitude = 0;  // of the values times 4, as butterflies leave them
   for (float x : v) { magnitude = ::fmaxf(magnitude, ::fabsf(x)); }
   std::uint32_t const scale =

@@ -17,4 +17,5 @@
 #include <tersum/execute/cuda_executor.cuh>
 #include <tersum/quantize/block_codes.hpp>
 #include <tersum/rotate/block_hadamard.hpp>
+#include <tersum/rotate/thread_hadamard.hpp>
 #include <tersum/tersum.hpp>

@@ -12,8 +12,8 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/std.hpp>
-#include <tersum/random/sign_bits.hpp>
 #include <tersum/rotate/detail/butterflies.hpp>
+#include <tersum/rotate/thread_hadamard.hpp>
 #include <tersum/types.hpp>
 
 namespace tersum::inline v0 {
@@ -87,18 +87,13 @@ struct block_hadamard {
   //! @brief Flips the signs of the loaded arrangement; register i takes bit i of the thread's word of `sign_bits`.
   //! @tparam ByPredicates  Fewer instructions, but more registers where much else is held.
   template <bool ByPredicates = false, class Context>
-  TERSUM_BODY static void apply_signs(Context const&,
+  TERSUM_BODY static void apply_signs(Context const& ctx,
                                       chunk const& mine,
                                       std::uint64_t key,
                                       float (&v)[32])
   {
-    std::uint32_t const word = sign_bits(mine.chunk * (Size / 32) + mine.thread, key);
-    TERSUM_UNROLL
-    for (int i = 0; i < 32; ++i) {
-      v[i] = ByPredicates
-               ? detail::flip_sign(v[i], word, i)
-               : Context::from_bits(Context::bits(v[i]) ^ ((word << (31 - i)) & 0x80000000u));
-    }
+    thread_hadamard<32>::apply_signs<ByPredicates>(
+      ctx, mine.chunk * (Size / 32) + mine.thread, key, v);
   }
 
   //! @name What `forward` and `backward` are made of
@@ -135,7 +130,7 @@ struct block_hadamard {
   TERSUM_BODY static void to_wire(
     Context const& ctx, float (&v)[32], float* storage, unsigned t, unsigned first)
   {
-    if constexpr (Rotate) { detail::butterflies<0, 5>(ctx, v); }
+    if constexpr (Rotate) { thread_hadamard<32>::transform(ctx, v); }
     store_loaded(ctx, v, storage, t, first);
     synchronize(ctx);
     if constexpr (middle_levels > 0 && Rotate) { transform_middle(ctx, v, storage, t); }
@@ -167,7 +162,7 @@ struct block_hadamard {
         v[8 * r + j + 3] = Context::from_bits(four.w);
       }
     }
-    if constexpr (Rotate) { detail::butterflies<0, 5>(ctx, v); }
+    if constexpr (Rotate) { thread_hadamard<32>::transform(ctx, v); }
   }
   //! @}
 

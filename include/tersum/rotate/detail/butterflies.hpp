@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Butterflies and signs of the 32 values of a thread: kernel body parts.
+//! Butterflies and signs of the values of a thread: kernel body parts.
 
 #pragma once
 
@@ -24,17 +24,17 @@ namespace tersum::inline v0::detail {
 template <class Context>
 concept adds_two = Context::adds_two;
 
-//! @brief Butterflies over the bits First .. Last-1 of the index of an array of 32, ascending.
+//! @brief Butterflies over the bits First .. Last-1 of the index of an array, ascending.
 //!
 //! Where one instruction adds two floats these are neighbours, i and i + 1, in every level but the first, which makes both
 //! results of one butterfly: it takes two values from anywhere and leaves them side by side.
-template <int First, int Last, class Context>
-TERSUM_BODY void butterflies(Context const&, float (&v)[32])
+template <int First, int Last, class Context, int Size>
+TERSUM_BODY void butterflies(Context const&, float (&v)[Size])
 {
   TERSUM_UNROLL
   for (int level = First; level < Last; ++level) {
     TERSUM_UNROLL
-    for (int i = 0; i < 32; ++i) {
+    for (int i = 0; i < Size; ++i) {
       int const j = i | 1 << level;
       if (i == j) { continue; }
       if constexpr (adds_two<Context>) {

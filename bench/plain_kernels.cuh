@@ -1,0 +1,240 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What an engineer would write by hand instead of block-scope pieces, beside the same of pieces: the table of docs/kernels.md.
+//! Chunks have 1024 floats, all of them whole and aligned. In a plain kernel a lane has four neighbours of each 128.
+
+#pragma once
+
+#include <tersum/block/block_load.hpp>
+#include <tersum/block/block_norm.hpp>
+#include <tersum/block/cuda_context.cuh>
+#include <tersum/quantize/block_codes.hpp>
+#include <tersum/quantize/stochastic_quantizer.hpp>
+#include <tersum/random/philox.hpp>
+#include <tersum/reduce/saturating_sum.hpp>
+#include <tersum/rotate/block_hadamard.hpp>
+#include <tersum/rotate/thread_hadamard.hpp>
+
+namespace plain_kernels {
+
+using chunk    = tersum::block_chunk<1024>;
+using rotation = tersum::block_hadamard<1024>;
+using codes = tersum::block_codes<1024, tersum::stochastic_quantizer<4>, tersum::saturating_sum<4>>;
+
+inline __device__ std::uint64_t warp()
+{
+  return (std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x) / 32;
+}
+
+inline __device__ void load(float const* from, float (&v)[32])
+{
+  auto const* fours = reinterpret_cast<float4 const*>(from + 1024 * warp()) + threadIdx.x % 32;
+#pragma unroll
+  for (int r = 0; r < 8; ++r) {
+    float4 const x = fours[32 * r];
+    v[4 * r]       = x.x;
+    v[4 * r + 1]   = x.y;
+    v[4 * r + 2]   = x.z;
+    v[4 * r + 3]   = x.w;
+  }
+}
+
+inline __device__ void store(float const (&v)[32], float* to)
+{
+  auto* fours = reinterpret_cast<float4*>(to + 1024 * warp()) + threadIdx.x % 32;
+#pragma unroll
+  for (int r = 0; r < 8; ++r) {
+    fours[32 * r] = float4{v[4 * r], v[4 * r + 1], v[4 * r + 2], v[4 * r + 3]};
+  }
+}
+
+//! Five levels in registers, five by shuffles.
+inline __device__ void transform(float (&v)[32])
+{
+#pragma unroll
+  for (int bit = 1; bit < 32; bit *= 2) {
+#pragma unroll
+    for (int i = 0; i < 32; ++i) {
+      if ((i & bit) == 0) {
+        float const a = v[i], b = v[i | bit];
+        v[i]       = a + b;
+        v[i | bit] = a - b;
+      }
+    }
+  }
+#pragma unroll
+  for (unsigned bit = 1; bit < 32; bit *= 2) {
+    float const sign = (threadIdx.x & bit) != 0 ? -1.0f : 1.0f;
+#pragma unroll
+    for (int i = 0; i < 32; ++i) { v[i] = fmaf(v[i], sign, __shfl_xor_sync(~0u, v[i], bit)); }
+  }
+}
+
+inline __device__ void flip(std::uint64_t key, float (&v)[32])
+{
+  std::uint32_t const word = tersum::sign_bits(32 * warp() + threadIdx.x % 32, key);
+#pragma unroll
+  for (int i = 0; i < 32; ++i) { v[i] = (word >> i & 1u) != 0 ? -v[i] : v[i]; }
+}
+
+__global__ void __launch_bounds__(128) plain_copy_kernel(float const* from, float* to)
+{
+  float v[32];
+  load(from, v);
+  store(v, to);
+}
+
+__global__ void __launch_bounds__(128)
+  plain_rotate_kernel(float const* from, std::uint64_t key, float* to)
+{
+  float v[32];
+  load(from, v);
+  flip(key, v);
+  transform(v);
+  store(v, to);
+}
+
+__global__ void __launch_bounds__(128) plain_norm_kernel(float const* from, float* norms)
+{
+  float v[32], sum = 0;
+  load(from, v);
+#pragma unroll
+  for (int i = 0; i < 32; ++i) { sum = fmaf(v[i], v[i], sum); }
+#pragma unroll
+  for (unsigned bit = 1; bit < 32; bit *= 2) { sum += __shfl_xor_sync(~0u, sum, bit); }
+  if (threadIdx.x % 32 == 0) { norms[warp()] = sum; }
+}
+
+__global__ void __launch_bounds__(128)
+  plain_encode_kernel(float const* from, std::uint64_t key, float scale, std::uint16_t* to)
+{
+  float v[32];
+  load(from, v);
+  flip(key, v);
+  transform(v);
+  tersum::philox_block random{};
+#pragma unroll
+  for (int r = 0; r < 8; ++r) {
+    if (r % 4 == 0) {
+      auto const counter = static_cast<std::uint32_t>((32 * warp() + threadIdx.x % 32) * 2);
+      random             = tersum::philox4x32<7>({{counter + (r / 4)}}, key);
+    }
+    unsigned packed = 0;
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      float const u  = static_cast<float>(random.word[r % 4] >> (8 * j) & 255u) * 0x1p-8f + 0x1p-9f;
+      int const code = __float2int_rd(fmaf(v[4 * r + j], scale, u));
+      packed |= (static_cast<unsigned>(min(max(code, -7), 7)) & 15u) << (4 * j);
+    }
+    to[256 * warp() + 32 * r + threadIdx.x % 32] = static_cast<std::uint16_t>(packed);
+  }
+}
+
+__global__ void __launch_bounds__(128)
+  plain_decode_kernel(std::uint16_t const* from, std::uint64_t key, float scale, float* to)
+{
+  float v[32];
+#pragma unroll
+  for (int r = 0; r < 8; ++r) {
+    unsigned const packed = from[256 * warp() + 32 * r + threadIdx.x % 32];
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      float const code = static_cast<float>(static_cast<int>(packed << (28 - 4 * j)) >> 28);
+      v[4 * r + j]     = __fmul_rn(scale, code);
+    }
+  }
+  transform(v);
+  flip(key, v);
+  store(v, to);
+}
+
+__global__ void __launch_bounds__(128) plain_add_kernel(uint4* sums, uint4 const* others)
+{
+  std::uint64_t const i = std::uint64_t{blockIdx.x} * 128 + threadIdx.x;
+  auto const add        = [](unsigned a, unsigned b) {
+    unsigned sum = 0;
+#pragma unroll
+    for (int at = 0; at < 32; at += 4) {
+      int const lane =
+        (static_cast<int>(a << (28 - at)) >> 28) + (static_cast<int>(b << (28 - at)) >> 28);
+      sum |= (static_cast<unsigned>(min(max(lane, -7), 7)) & 15u) << at;
+    }
+    return sum;
+  };
+  uint4 const a = sums[i], b = others[i];
+  sums[i] = uint4{add(a.x, b.x), add(a.y, b.y), add(a.z, b.z), add(a.w, b.w)};
+}
+
+__global__ void __launch_bounds__(128)
+  pieces_copy_kernel(float const* from, std::uint64_t count, float* to)
+{
+  tersum::cuda_context const ctx;
+  chunk const mine = chunk::of(ctx, count);
+  float v[32];
+  load_chunk(ctx, mine, from, v);
+  store_chunk(ctx, mine, v, to);
+}
+
+__global__ void __launch_bounds__(128)
+  pieces_rotate_kernel(float const* from, std::uint64_t count, std::uint64_t key, float* to)
+{
+  __shared__ rotation::storage shared;
+  tersum::cuda_context const ctx;
+  chunk const mine = chunk::of(ctx, count);
+  float v[32];
+  load_chunk(ctx, mine, from, v);
+  rotation::forward(ctx, mine, key, shared, v);
+  store_chunk(ctx, mine, v, to);
+}
+
+__global__ void __launch_bounds__(128)
+  pieces_norm_kernel(float const* from, std::uint64_t count, float* norms)
+{
+  tersum::cuda_context const ctx;
+  chunk const mine = chunk::of(ctx, count);
+  float v[32];
+  load_chunk(ctx, mine, from, v);
+  float const norm = block_norm(ctx, mine, v);
+  if (mine.exists() && mine.thread == 0) { norms[mine.chunk] = norm; }
+}
+
+__global__ void __launch_bounds__(128) pieces_encode_kernel(
+  float const* from, std::uint64_t count, std::uint64_t key, float scale, std::uint32_t* to)
+{
+  __shared__ rotation::storage shared;
+  tersum::cuda_context const ctx;
+  chunk const mine = chunk::of(ctx, count);
+  float v[32];
+  std::uint32_t words[codes::words];
+  load_chunk(ctx, mine, from, v);
+  rotation::forward(ctx, mine, key, shared, v);
+  codes{}.encode(ctx, mine, {.seed = key}, scale, v, words);
+  codes::store(ctx, mine, words, to);
+}
+
+__global__ void __launch_bounds__(128) pieces_decode_kernel(
+  std::uint32_t const* from, std::uint64_t count, std::uint64_t key, float scale, float* to)
+{
+  __shared__ rotation::storage shared;
+  tersum::cuda_context const ctx;
+  chunk const mine = chunk::of(ctx, count);
+  float v[32];
+  std::uint32_t words[codes::words];
+  codes::load(ctx, mine, from, words);
+  codes::decode(ctx, words, 1, v);
+  rotation::backward(ctx, mine, key, shared, v);
+  for (float& x : v) { x *= scale; }
+  store_chunk(ctx, mine, v, to);
+}
+
+__global__ void __launch_bounds__(128) pieces_add_kernel(uint4* sums, uint4 const* others)
+{
+  constexpr tersum::saturating_add<4> add{};
+  std::uint64_t const i = std::uint64_t{blockIdx.x} * 128 + threadIdx.x;
+  uint4 const a = sums[i], b = others[i];
+  sums[i] = uint4{add(a.x, b.x), add(a.y, b.y), add(a.z, b.z), add(a.w, b.w)};
+}
+
+}  // namespace plain_kernels
