@@ -387,7 +387,9 @@ TEST_CASE("[examples] plain kernels do what pieces do, on a device")
   std::mt19937 random(8);
   auto const lanes = [&] {
     std::uint32_t word = 0;
-    for (int at = 0; at < 32; at += 4) { word |= ((random() % 15 + 9) & 15u) << at; }
+    for (int at = 0; at < 32; at += 4) {
+      word |= (static_cast<std::uint32_t>(random() % 15 + 9) & 15u) << at;
+    }
     return word;
   };
   for (auto* all : {&a, &b}) {

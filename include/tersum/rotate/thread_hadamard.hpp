@@ -37,7 +37,7 @@ struct thread_hadamard {
   TERSUM_BODY static void forward(Context const& ctx,
                                   std::uint64_t number,
                                   std::uint64_t key,
-                                  float (&v)[Size])
+                                  float (&v)[detail::extent(Size)])
   {
     apply_signs<true>(ctx, number, key, v);
     transform(ctx, v);
@@ -48,7 +48,7 @@ struct thread_hadamard {
   TERSUM_BODY static void backward(Context const& ctx,
                                    std::uint64_t number,
                                    std::uint64_t key,
-                                   float (&v)[Size])
+                                   float (&v)[detail::extent(Size)])
   {
     transform(ctx, v);
     apply_signs(ctx, number, key, v);
@@ -56,7 +56,7 @@ struct thread_hadamard {
 
   //! The transform without signs, which is its own inverse but for a factor of Size.
   template <class Context>
-  TERSUM_BODY static void transform(Context const& ctx, float (&v)[Size])
+  TERSUM_BODY static void transform(Context const& ctx, float (&v)[detail::extent(Size)])
   {
     detail::butterflies<0, detail::log2_exact(Size)>(ctx, v);
   }
@@ -67,7 +67,7 @@ struct thread_hadamard {
   TERSUM_BODY static void apply_signs(Context const&,
                                       std::uint64_t number,
                                       std::uint64_t key,
-                                      float (&v)[Size])
+                                      float (&v)[detail::extent(Size)])
   {
     constexpr int words = (Size + 31) / 32;
     TERSUM_UNROLL

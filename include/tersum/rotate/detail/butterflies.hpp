@@ -28,13 +28,13 @@ concept adds_two = Context::adds_two;
 //!
 //! Where one instruction adds two floats these are neighbours, i and i + 1, in every level but the first, which makes both
 //! results of one butterfly: it takes two values from anywhere and leaves them side by side.
-template <int First, int Last, class Context, int Size>
+template <int First, int Last, class Context, std::size_t Size>
 TERSUM_BODY void butterflies(Context const&, float (&v)[Size])
 {
   TERSUM_UNROLL
   for (int level = First; level < Last; ++level) {
     TERSUM_UNROLL
-    for (int i = 0; i < Size; ++i) {
+    for (int i = 0; i < static_cast<int>(Size); ++i) {
       int const j = i | 1 << level;
       if (i == j) { continue; }
       if constexpr (adds_two<Context>) {
