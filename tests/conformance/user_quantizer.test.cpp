@@ -21,27 +21,6 @@
 
 namespace {
 
-// Keeps the sign with probability |value| / step, as TernGrad does; beyond a step always.
-struct ternary_quantizer {
-  using dither                       = tersum::independent;
-  static constexpr int bits          = 2;
-  static constexpr int max_level     = 1;
-  static constexpr int fraction_bits = 8;
-  static constexpr bool unbiased     = true;
-  constexpr tersum::description describe() const { return {"ternary_quantizer"}; }
-
-  [[nodiscard]] TERSUM_HOST_DEVICE std::int32_t encode(float value,
-                                                       float scale,
-                                                       std::uint32_t random) const noexcept
-  {
-    float const probability = ::rintf(::fabsf(value) * scale);  // in units of 1/256
-    if (!(static_cast<float>(random) < probability)) { return 0; }
-    return value < 0.0f ? -1 : 1;
-  }
-};
-
-static_assert(tersum::quantizer<ternary_quantizer>);
-
 // Rounds at random to 0, 1, 2, 4 and 7 steps.
 struct uneven_quantizer {
   using dither                       = tersum::stratified;
@@ -72,11 +51,6 @@ static_assert(tersum::quantizer<uneven_quantizer>);
 TEST_CASE("[conformance] a quantizer whose levels are not uniform obeys the laws of the role")
 {
   tersum::tests::check_quantizer_laws<uneven_quantizer>();
-}
-
-TEST_CASE("[conformance] a ternary quantizer of one's own obeys the laws of the role")
-{
-  tersum::tests::check_quantizer_laws<ternary_quantizer>();
 }
 
 TEST_CASE("[conformance] signs obey the laws of the role")

@@ -236,34 +236,6 @@ TEST_CASE("[feedback] what did not travel is kept and added, and what did is cle
   }
 }
 
-// With decay 1, gain 1 and no reset all that is sent and kept has the bits of `error_feedback`.
-template <class Mine, class Reference>
-void check_defaults(Mine const& mine, Reference const& reference)
-{
-  tests::loopback_run<Mine> own{mine, layout{coordinates}, 2, seed};
-  tests::loopback_run<Reference> other{reference, layout{coordinates}, 2, seed};
-  CHECK(own.plan().state_bytes() == other.plan().state_bytes() + 16);
-  CHECK(own.plan().state_fingerprint() != other.plan().state_fingerprint());
-  for (int step = 0; step < 3; ++step) {
-    auto const in = tests::normal_gradients(2, coordinates, 100 + static_cast<unsigned>(step));
-    CHECK(own.exchange(in) == other.exchange(in));
-    for (int rank = 0; rank < 2; ++rank) {
-      auto const kept   = residuals_of(own.plan(rank), own.state(rank));
-      auto const wanted = residuals_of(other.plan(rank), other.state(rank));
-      CHECK(std::equal(kept.begin(), kept.end(), wanted.begin(), wanted.end()));
-      CHECK(feedback_gain(own.plan(rank), own.state(rank))[0] == 1.0f);
-    }
-  }
-}
-
-TEST_CASE("[feedback] decay 1 without reset keeps the bits of error feedback")
-{
-  check_defaults(tests::rotated_codes<256, lloyd_max<1>, two_shot, decayed_feedback>{},
-                 tests::rotated_codes<256, lloyd_max<1>, two_shot, error_feedback>{});
-  check_defaults(codec<top_chunks<64>, no_rotation, cast<half>, in_wire, decayed_feedback>{},
-                 codec<top_chunks<64>, no_rotation, cast<half>, in_wire, error_feedback>{});
-}
-
 // Two shots of 1 bit: who keeps what they lose, and what that is in double.
 template <class Feedback>
 void check_keepers(Feedback const& feedback, double weight, bool by_ranks, bool by_owners)
