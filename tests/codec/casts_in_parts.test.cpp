@@ -155,7 +155,7 @@ TEST_CASE("[casts in parts] values come back as halves of the owner's, the same 
                       codec<fixed_chunks<1024>, no_rotation, cast<tersum::half>, publish>{})>,
                     float,
                     float>
-    run{cpu_executor{}, {.values = {3001}, .world = 3}};
+    run{cpu_executor{}, {.gradient = {3001}, .world = 3}};
   auto const in  = tests::normal_gradients(1, 3001, 8)[0];
   auto const out = run.exchange(cpu_executor{}, in);
   tests::mismatches wrong;

@@ -136,7 +136,7 @@ struct block_hadamard {
     if constexpr (middle_levels > 0 && Rotate) { transform_middle(ctx, v, storage, t); }
     TERSUM_UNROLL
     for (unsigned k = 0; k < 32; ++k) { v[k] = storage[slot(first + wire(t, 0)) + wire_stride(k)]; }
-    if constexpr (Rotate) { detail::butterflies<0, wire_levels>(ctx, v); }
+    if constexpr (Rotate) { detail::register_butterflies<0, wire_levels>(ctx, v); }
   }
 
   //! @brief `backward` without signs.
@@ -145,7 +145,7 @@ struct block_hadamard {
   TERSUM_BODY static void to_loaded(
     Context const& ctx, float (&v)[32], float* storage, unsigned t, unsigned first)
   {
-    if constexpr (Rotate) { detail::butterflies<LowDone, wire_levels - HighDone>(ctx, v); }
+    if constexpr (Rotate) { detail::register_butterflies<LowDone, wire_levels - HighDone>(ctx, v); }
     TERSUM_UNROLL
     for (unsigned k = 0; k < 32; ++k) { storage[slot(first + wire(t, 0)) + wire_stride(k)] = v[k]; }
     synchronize(ctx);
@@ -213,7 +213,7 @@ struct block_hadamard {
   {
     TERSUM_UNROLL
     for (unsigned k = 0; k < 32; ++k) { v[k] = storage[slot(middle(t, 0)) + slot(middle(0, k))]; }
-    detail::butterflies<middle_fill, 5>(ctx, v);
+    detail::register_butterflies<middle_fill, 5>(ctx, v);
     TERSUM_UNROLL
     for (unsigned k = 0; k < 32; ++k) { storage[slot(middle(t, 0)) + slot(middle(0, k))] = v[k]; }
     synchronize(ctx);

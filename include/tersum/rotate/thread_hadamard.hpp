@@ -58,7 +58,7 @@ struct thread_hadamard {
   template <class Context>
   TERSUM_BODY static void transform(Context const& ctx, float (&v)[detail::extent(Size)])
   {
-    detail::butterflies<0, detail::log2_exact(Size)>(ctx, v);
+    detail::register_butterflies<0, detail::log2_exact(Size)>(ctx, v);
   }
 
   //! @brief Flips the sign of value i where bit i % 32 of word i / 32 of `sign_bits` is set.

@@ -70,11 +70,11 @@ template <class Context>
 TERSUM_BODY void full_butterflies(Context const& ctx, float (&v)[32], int levels)
 {
   switch (levels) {
-    case 1: butterflies<4, 5>(ctx, v); break;
-    case 2: butterflies<3, 5>(ctx, v); break;
-    case 3: butterflies<2, 5>(ctx, v); break;
-    case 4: butterflies<1, 5>(ctx, v); break;
-    default: butterflies<0, 5>(ctx, v); break;
+    case 1: register_butterflies<4, 5>(ctx, v); break;
+    case 2: register_butterflies<3, 5>(ctx, v); break;
+    case 3: register_butterflies<2, 5>(ctx, v); break;
+    case 4: register_butterflies<1, 5>(ctx, v); break;
+    default: register_butterflies<0, 5>(ctx, v); break;
   }
 }
 

@@ -146,7 +146,7 @@ struct tile_decode {
       }
     }
     if constexpr (bits == 8) {
-      butterflies<3, 5>(ctx, v);
+      register_butterflies<3, 5>(ctx, v);
     } else {
       // Lanes count from their lowest code, and so do differences of bytes. These offsets add up in the first coordinate of
       // each row.

@@ -29,7 +29,7 @@ concept adds_two = Context::adds_two;
 //! Where one instruction adds two floats these are neighbours, i and i + 1, in every level but the first, which makes both
 //! results of one butterfly: it takes two values from anywhere and leaves them side by side.
 template <int First, int Last, class Context, std::size_t Size>
-TERSUM_BODY void butterflies(Context const&, float (&v)[Size])
+TERSUM_BODY void register_butterflies(Context const&, float (&v)[Size])
 {
   TERSUM_UNROLL
   for (int level = First; level < Last; ++level) {
