@@ -171,6 +171,7 @@ struct tile_context : cuda_context {
 //! @brief The same, that stores what it stores to this rank's window to the windows of all ranks.
 struct pushing_context : tile_context {
   symmetric_place windows;
+  symmetric_place payload;  //!< Where parts begin in all windows.
 
   template <class T>
   __device__ __forceinline__ void store(T* p, T value) const
@@ -245,14 +246,14 @@ __device__ __forceinline__ void add_tile(tile_context const& ctx,
 }
 
 //! @brief A chunk of this rank's part, which all ranks hold in their windows.
-template <class Codec, class Element, class Context>
-struct chunk_in_windows : chunk_in_lanes<true, false, Codec, Element, Context> {
-  symmetric_place const& payload;  //!< Where parts begin in all windows.
+template <class Codec, class Element>
+struct chunk_in_windows : chunk_in_lanes<true, false, Codec, Element, pushing_context> {
+  using chunk_in_lanes<true, false, Codec, Element, pushing_context>::chunk_in_lanes;
 
   [[nodiscard]] __device__ __forceinline__ std::uint32_t const* sent_by(std::uint32_t sender) const
   {
-    return payload.at<std::uint32_t const>(this->args.rank * this->args.parts.part_words,
-                                           static_cast<int>(sender));
+    return this->ctx.payload.template at<std::uint32_t const>(
+      this->args.rank * this->args.parts.part_words, static_cast<int>(sender));
   }
 };
 
@@ -332,10 +333,8 @@ __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(fused_th
       flags.meet();
       if constexpr (scattering<Codec>) {
         std::uint32_t const tile = ((now - 1) * gridDim.x + group) / ranks;
-        pushing_context const ctx{{{}, tile}, mean};
-        using chunk = chunk_in_windows<Codec, Element, pushing_context>;
-        chunk own{{ctx, args}, payload};
-        recompress_owned(own, ctx, args);
+        pushing_context const ctx{{{}, tile}, mean, payload};
+        recompress_owned<chunk_in_windows<Codec, Element>>(ctx, args);
       } else {
         tile_context const ctx{{}, (now - 1) * gridDim.x + blockIdx.x};
         if (ctx.tile < shape.tiles) { add_tile<Codec>(ctx, payload, args.chunks); }

@@ -72,12 +72,11 @@ TERSUM_BODY void encode_parts(Context const& ctx,
 
 //! @brief Decodes what all ranks sent of this rank's part, adds it up, and encodes the mean: reads a part from each rank,
 //! and writes one. If only a range of the part is to be done, it takes the chunks that begin there.
-//! @param own  A `chunk_in_lanes`, or what derives from it and knows of another `sent_by`.
-template <class Codec, class Chunk, class Element, class Context>
-TERSUM_BODY void recompress_owned(Chunk& own,
-                                  Context const& ctx,
-                                  exchange_args<Codec, Element> const& args)
+//! @tparam Chunk  A `chunk_in_lanes`, or what derives from it and knows of another `sent_by`.
+template <class Chunk, class Codec, class Element, class Context>
+TERSUM_BODY void recompress_owned(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
+  Chunk own{ctx, args};
   own.find_owned();
   own.mine.active = own.mine.active && is_at_hand(args, own.place.word);
   if (all_idle(ctx, own.mine)) { return; }
@@ -98,8 +97,7 @@ TERSUM_BODY void recompress_owned(Chunk& own,
 template <bool InRows = false, class Codec, class Element, class Context>
 TERSUM_BODY void recompress_part(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
-  chunk_in_lanes<true, InRows, Codec, Element, Context> own{ctx, args};
-  recompress_owned(own, ctx, args);
+  recompress_owned<chunk_in_lanes<true, InRows, Codec, Element, Context>>(ctx, args);
 }
 
 //! @brief Sets the flag of the exchange if a chunk of the mean is not finite.
