@@ -52,9 +52,9 @@ check "golden digests in all elements" build_and_test elements cpu '^tersum\.tes
   "-DTERSUM_TEST_ONLY=$golden" -DTERSUM_BUILD_BENCH=OFF -DTERSUM_BUILD_EXAMPLES=OFF -DTERSUM_TRANSPORTS=OFF -DTERSUM_TEST_MISTAKES=OFF
 check "golden digests by clang" build_and_test golden cpu-clang '^tersum\.test\.' all \
   "-DTERSUM_TEST_ONLY=$golden" -DTERSUM_TEST_FEW_CODECS=OFF -DTERSUM_FUZZERS=OFF -DTERSUM_TEST_MISTAKES=OFF
-check "laws of codecs, and all codecs of random exchanges, under the sanitizers" build_and_test sanitize sanitize '^tersum\.(test|fuzz)\.' all \
+check "laws, pieces, and all codecs of random exchanges, under the sanitizers" build_and_test sanitize sanitize '^tersum\.(test|fuzz)\.' all \
   -DTERSUM_FUZZ_CODECS=all \
-  '-DTERSUM_TEST_ONLY=^(baselines|codec|conformance|device|execute|feedback|lowrank|single_process)\..*\.cpu$|^lowrank\.kernels' \
+  '-DTERSUM_TEST_ONLY=^(baselines|chunk|codec|conformance|core|device|execute|feedback|lowrank|model|random|range|reduce|single_process|support)\..*\.cpu$|^lowrank\.kernels' \
   '-DTERSUM_TEST_SKIP=\.(theory|two_shot_theory|reference|selection_errors)\.'
 check "whole codecs by g++, errors against theory too" build_and_test codecs cpu '^tersum\.(test\.codec|bench)\.' all \
   '-DTERSUM_TEST_ONLY=^codec\..*\.cpu$' -DTERSUM_BUILD_EXAMPLES=OFF -DTERSUM_TRANSPORTS=OFF -DTERSUM_TEST_TOGETHER=ON
