@@ -87,6 +87,10 @@ TERSUM_TARGET void add_levels(std::uint32_t const* from, float scale, float* row
     for (int part = 0; part < shape::split; ++part) {
       float* const first = rows + first_row_of<Size>(block, part);
       words packed[extent(bits)];
+      TERSUM_UNROLL
+      for (int w = 0; w < bits; ++w) {
+        fetch_beyond<false>(from + ((block * shape::split + part) * bits + w) * width);
+      }
       load_codes<Size>(from, block, part, packed);
       words codes[32];
       TERSUM_UNROLL
