@@ -5,14 +5,15 @@
 //! The smallest whole program: four ranks, a thread each, average their gradients at 4 bits a coordinate, through an
 //! all-reduce that the library has never heard of.
 
+#include "support/aligned_bytes.hpp"
+#include "support/error_of.hpp"
+
 #include <tersum/tersum.hpp>
 
 #include <barrier>
-#include <cmath>
 #include <cstddef>
 #include <cstdio>
 #include <random>
-#include <span>
 #include <thread>
 #include <vector>
 
@@ -24,15 +25,11 @@ int main()
 
   // All ranks see the same signal, each with noise of its own, as ranks that read different samples do.
   std::vector<std::vector<float>> gradients(ranks, std::vector<float>(size));
-  std::vector<double> mean(size);
   std::mt19937 random{1};
   std::normal_distribution<float> normal;
   for (std::size_t i = 0; i < size; ++i) {
     float const signal = normal(random);
-    for (auto& gradient : gradients) {
-      gradient[i] = signal + normal(random);
-      mean[i] += static_cast<double>(gradient[i]) / ranks;
-    }
+    for (auto& gradient : gradients) { gradient[i] = signal + normal(random); }
   }
   std::barrier everyone{ranks};
   std::vector<void*> arrays(ranks);
@@ -64,13 +61,11 @@ int main()
     };
     // [all_reduce]
 
-    // The plan knows all sizes, the memory is the caller's: word4 has the alignment that the library wants.
+    // The plan knows all sizes, the memory is the caller's.
     auto const plan =
       codec.plan({.coordinates = size}, {.size = int{ranks}, .rank = static_cast<int>(rank)});
-    std::vector<tersum::word4> state_memory(plan.state_bytes() / sizeof(tersum::word4) + 1);
-    std::vector<tersum::word4> work_memory(plan.workspace_bytes() / sizeof(tersum::word4) + 1);
-    auto const state     = std::as_writable_bytes(std::span{state_memory});
-    auto const workspace = std::as_writable_bytes(std::span{work_memory});
+    support::aligned_bytes state{plan.state_bytes()};
+    support::aligned_bytes workspace{plan.workspace_bytes()};
 
     // What is wrong with the arguments is wrong on all ranks, so that none waits at the barrier in vain.
     tersum::cpu_executor const exec{.threads = 1};
@@ -89,12 +84,8 @@ int main()
   }
   std::printf("%.3f bits a coordinate; |mean - estimate|^2 / |mean|^2 of each step:\n",
               codec.plan({.coordinates = size}, {.size = ranks}).bits_per_coordinate());
+  auto const mean = support::mean_of(gradients);
   for (auto const& estimate : estimates) {
-    double error = 0, square = 0;
-    for (std::size_t i = 0; i < size; ++i) {
-      error += std::pow(static_cast<double>(estimate[i]) - mean[i], 2);
-      square += mean[i] * mean[i];
-    }
-    std::printf("%.4f\n", error / square);
+    std::printf("%.4f\n", support::error_of(estimate, mean));
   }
 }

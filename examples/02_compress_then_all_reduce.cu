@@ -7,6 +7,8 @@
 //! The process is the only rank here. With more, each has its own rank in the plan and in the communicator, which
 //! ncclCommInitRank makes; nothing else changes.
 
+#include "support/error_of.hpp"
+
 #include <tersum/interop/thrust.cuh>
 #include <tersum/tersum.cuh>
 
@@ -15,7 +17,6 @@
 #include <thrust/copy.h>
 #include <thrust/device_vector.h>
 
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -91,10 +92,7 @@ int main()
   }
   std::vector<float> mean(values.size());
   thrust::copy(gradient.begin(), gradient.end(), mean.begin());
-  double error = 0, square = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    error += std::pow(double{mean[i]} - double{values[i]}, 2);
-    square += std::pow(double{values[i]}, 2);
-  }
-  std::printf("%.3f bits a coordinate, error %.5f\n", plan.bits_per_coordinate(), error / square);
+  std::printf("%.3f bits a coordinate, error %.5f\n",
+              plan.bits_per_coordinate(),
+              support::error_of(mean, values));
 }

@@ -5,6 +5,7 @@
 //! A quantizer of one's own: rounds without bias, but sends what is below half a step as zero. On a sparse gradient
 //! that lowers the error of every step; what it costs is the bias, which an average over the steps shows.
 
+#include "support/aligned_bytes.hpp"
 #include "your_own/dead_zone_quantizer.hpp"
 
 #include <tersum/tersum.hpp>
@@ -14,7 +15,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <random>
-#include <span>
 #include <vector>
 
 // Any quantizer in a codec; no rotation, which would spread the few large coordinates over all others.
@@ -31,10 +31,7 @@ int run(char const* name, Codec const& codec, std::vector<float> const& gradient
 {
   constexpr int steps = 50;
   auto const plan     = codec.plan({.coordinates = gradient.size()}, {.size = 1, .rank = 0});
-  std::vector<tersum::word4> state_memory(plan.state_bytes() / sizeof(tersum::word4) + 1);
-  std::vector<tersum::word4> work_memory(plan.workspace_bytes() / sizeof(tersum::word4) + 1);
-  auto const state     = std::as_writable_bytes(std::span{state_memory});
-  auto const workspace = std::as_writable_bytes(std::span{work_memory});
+  support::aligned_bytes state{plan.state_bytes()}, workspace{plan.workspace_bytes()};
   tersum::cpu_executor const exec{.threads = 1};
   auto outcome = initialize(exec, plan, state, 7);
 

@@ -2,13 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Compression inside kernels of one's own, put together in 04_inside_your_kernel.hpp: a gradient is unscaled, clipped and
-//! encoded in one pass, and payloads are added, decoded and applied in another, so that their mean is never written.
-//!
-//! One device plays all ranks. On several, payloads meet by an all-gather or in memory that peers read, and `overflow` is
-//! agreed on as any flag is.
+//! Compression in kernels of your own: one unscales, clips and encodes a gradient, the other adds the payloads of all
+//! ranks, decodes their sum and makes the step of SGD. One device plays all ranks; devices would gather the payloads.
 
-#include "04_inside_your_kernel.hpp"
+#include "kernels/inside_your_kernel.hpp"
+#include "support/error_of.hpp"
 
 #include <tersum/block/cuda_context.cuh>
 #include <tersum/range/chunk_step.hpp>
@@ -94,11 +92,7 @@ int main()
   if (auto const error = cudaStreamSynchronize(stream); error != cudaSuccess) {
     return std::fprintf(stderr, "%s\n", cudaGetErrorString(error)), 1;
   }
-  double error = 0, square = 0;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    error += std::pow(static_cast<double>(-parameters[i] / rate) - mean[i], 2);
-    square += mean[i] * mean[i];
-  }
-  std::printf(
-    "SGD from %d ranks' 4-bit codes: error %.4f of the plain mean\n", ranks, error / square);
+  std::vector<float> estimate(count);
+  for (std::uint64_t i = 0; i < count; ++i) { estimate[i] = -parameters[i] / rate; }
+  std::printf("error of the step: %.4f\n", support::error_of(estimate, mean));
 }

@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Four ranks, a thread each, get their shards of the mean of a flat parameter's gradient, as FSDP and ZeRO need it:
-//! bfloat16 gradients, 4 bits a coordinate on the wire, means in float. Each then makes a step with its shard of the weights,
-//! and all ranks get the weights of all shards, of which 4 bits a coordinate travel, too.
+//! FSDP and ZeRO: each of four threads gets its shard of the mean of the gradients, 4 bits a coordinate on the wire, makes a
+//! step with its shard of the weights, and all get the weights of all shards, again in 4 bits.
+
+#include "support/aligned_bytes.hpp"
+#include "support/error_of.hpp"
 
 #include <tersum/interop/reduce_over.hpp>
 #include <tersum/single_process/loopback_transport.hpp>
@@ -14,7 +16,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <random>
-#include <span>
 #include <thread>
 #include <vector>
 
@@ -35,17 +36,13 @@ int main()
     return gradient;
   };
   auto const run_rank = [&](int rank) {
-    tersum::loopback_transport const over{group,
-                                          rank};  // or an mpi_transport, a gloo_transport ...
+    tersum::loopback_transport const over{group, rank};  // or an mpi_transport, a gloo_transport
     tersum::cpu_executor const exec;
     auto const gradient = gradient_of(rank);
     // [reduce_scatter]
     auto const plan = tersum::presets::sharded_4.plan(
       {.coordinates = size}, {.size = ranks, .rank = rank}, boundaries);
-    std::vector<tersum::word4> kept(plan.state_bytes() / 16 + 1);
-    std::vector<tersum::word4> work(plan.workspace_bytes() / 16 + 1);
-    auto const state     = std::as_writable_bytes(std::span{kept});
-    auto const workspace = std::as_writable_bytes(std::span{work});
+    support::aligned_bytes state{plan.state_bytes()}, workspace{plan.workspace_bytes()};
     std::vector<float> shard(plan.shard_size());
 
     tersum::status outcome = initialize(exec, plan, state, 42);
@@ -57,10 +54,8 @@ int main()
     // [all_gather]
     auto const gather = tersum::presets::values<4, tersum::difference_feedback>{}.plan(
       {.coordinates = size}, {.size = ranks, .rank = rank}, boundaries);
-    std::vector<tersum::word4> gather_kept(gather.state_bytes() / 16 + 1);
-    std::vector<tersum::word4> gather_work(gather.workspace_bytes() / 16 + 1);
-    auto const gather_state     = std::as_writable_bytes(std::span{gather_kept});
-    auto const gather_workspace = std::as_writable_bytes(std::span{gather_work});
+    support::aligned_bytes gather_state{gather.state_bytes()};
+    support::aligned_bytes gather_workspace{gather.workspace_bytes()};
     std::vector<tersum::bfloat16> weights(size, tersum::to_bfloat16(1.0f));  // what all ranks hold
     std::vector<float> own(gather.shard_size(), 1.0f);                       // exact, of this shard
 
@@ -72,27 +67,18 @@ int main()
     }
     // [all_gather]
     outcomes[static_cast<std::size_t>(rank)] = outcome;
-    double error = 0, square = 0;
     std::vector<std::vector<tersum::bfloat16>> all;
     for (int other = 0; other < ranks; ++other) { all.push_back(gradient_of(other)); }
-    for (std::size_t i = 0; i < shard.size(); ++i) {
-      double mean = 0;
-      for (auto const& g : all) {
-        mean += static_cast<double>(to_float(g[plan.shard_begin(rank) + i])) / ranks;
-      }
-      double const lost = mean - static_cast<double>(shard[i]);
-      error += lost * lost;
-      square += mean * mean;
-    }
-    errors[rank]  = error / square;
-    double change = 0;
+    auto const mean  = support::mean_of(all);
+    auto const begin = mean.begin() + static_cast<std::ptrdiff_t>(plan.shard_begin(rank));
+    auto const end   = begin + static_cast<std::ptrdiff_t>(shard.size());
+    errors[rank]     = support::error_of(shard, std::vector<double>(begin, end));
+    std::vector<float> moved, wanted;  // the steps that the weights and the exact weights made
     for (std::size_t i = 0; i < own.size(); ++i) {
-      float const off  = own[i] - to_float(weights[plan.shard_begin(rank) + i]);
-      float const step = own[i] - 1.0f;
-      apart[rank] += static_cast<double>(off * off);
-      change += static_cast<double>(step * step);
+      moved.push_back(tersum::to_float(weights[plan.shard_begin(rank) + i]) - 1.0f);
+      wanted.push_back(own[i] - 1.0f);
     }
-    apart[rank] /= change;
+    apart[rank] = support::error_of(moved, wanted);
   };
   std::vector<std::jthread> threads;
   for (int rank = 0; rank < ranks; ++rank) { threads.emplace_back(run_rank, rank); }
@@ -101,9 +87,6 @@ int main()
     auto const& outcome = outcomes[static_cast<std::size_t>(rank)];
     if (!outcome.ok()) { return std::fprintf(stderr, "%s\n", outcome.message.data()), 1; }
     std::printf(
-      "rank %d: |mean - shard|^2 / |mean|^2 = %.4f, of the step in the weights %.4f is left\n",
-      rank,
-      errors[rank],
-      apart[rank]);
+      "rank %d: error of the mean %.4f, of the step %.4f\n", rank, errors[rank], apart[rank]);
   }
 }

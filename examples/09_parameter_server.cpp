@@ -4,7 +4,7 @@
 //! @file
 //! A parameter server and three workers, which are threads of one process: CLAN's two-way codes.
 
-#include "parameter_server.hpp"
+#include "parameter_server/parameter_server.hpp"
 
 #include <tersum_server/loopback_messages.hpp>
 

@@ -36,7 +36,7 @@ namespace tersum::inline v0 {
 //!   `initialize` writes them. Empty tensors have none.
 //!
 //! @par Example
-//! @snippet examples/mpi_all_reduce.cpp plan
+//! @snippet examples/transports/mpi_all_reduce.cpp plan
 template <class Codec>
 class plan : public Codec::counts_type {
   using counts = typename Codec::counts_type;

@@ -21,14 +21,15 @@ enum class message_kind : std::uint32_t {
   pull   = 2,  //!< Worker to server: it asks for the mean of a piece.
   answer = 3,  //!< Server to worker: the codes of the mean.
   leave  = 4,  //!< Worker to server: nothing more will come.
-  step =
-    5,  //!< Server to worker: which step is the present one. The one that the worker asked for is over, or far ahead.
+  //! Server to worker: which step is the present one. The one that the worker asked for is over, or far ahead.
+  step = 5,
 };
 
 //! @brief The first bytes of every message, in the byte order of the machine; the payload follows at once.
 //!
-//! The payload of a push or an answer is the part under `publish`, or float32 where the piece is not compressed; the others have
-//! none.
+//! The payload of a push or an answer is the part of the only rank under `publish`, or float32 where the piece is not compressed; the
+//! others have none. Signs follow from the message's step and the plan's seed. The dither of worker i has that seed plus
+//! (i + 1) 0x9e3779b97f4a7c15, modulo 2^64, as its own; that of the server has the plan's.
 struct message_header {
   static constexpr std::uint32_t expected_magic = 0x31737074;  //!< "tps1": the 1 is the version.
 
@@ -36,8 +37,7 @@ struct message_header {
   message_kind kind    = message_kind::push;
   std::uint32_t piece  = 0;  //!< Of the `served_plan`.
   std::uint32_t worker = 0;  //!< Who sends it; of an answer: who gets it.
-  std::uint64_t step =
-    0;  //!< Exchange, from 0. Of a message of kind `step`: the one that was asked for.
+  std::uint64_t step   = 0;  //!< Exchange, from 0. Of a message of kind `step`: the one asked for.
   std::uint64_t fingerprint = 0;  //!< `served_plan::fingerprint()`.
   std::uint64_t bytes       = 0;  //!< Of the payload.
   float gain                = 1;  //!< Of a push: the gain of feedback, of the server's, too.

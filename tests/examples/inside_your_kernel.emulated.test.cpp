@@ -4,7 +4,7 @@
 //! @file
 //! The kernels of examples/04_inside_your_kernel.cu, in the emulator: plain SGD where nothing is rounded.
 
-#include "../../examples/04_inside_your_kernel.hpp"
+#include "../../examples/kernels/inside_your_kernel.hpp"
 #include "support/chunk_rotation.hpp"
 #include "support/emulator.hpp"
 

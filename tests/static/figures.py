@@ -84,6 +84,7 @@ def measure():
     of_policies = re.compile(r"\b(" + "|".join(sorted(traits)) + r")\b|::enabled\b|::scaled\b")
     pages = files_of(ROOT / "docs", "*.md") + [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")]
     headers = [path for path in core + siblings if path.suffix in (".hpp", ".cuh")]
+    numbered = [path for path in files_of(ROOT / "examples") if re.match(r"\d\d_", path.name)]
     in_detail = [path for path in core + siblings if "detail" in path.parts]
     presets = [path for path in headers if path.name.endswith("presets.hpp")]
     figures = {
@@ -97,6 +98,8 @@ def measure():
         "presets of baselines": preset_count(path for path in headers if "baseline" in path.as_posix()),
         "lines of the longest header": max(lines_of([path]) for path in headers if path not in set(in_detail)),
         "lines of the longest file in detail": max(lines_of([path]) for path in in_detail),
+        "numbered examples": len(numbered),
+        "lines of the longest numbered example": max(lines_of([path]) for path in numbered),
     }
     for role in ROLES:
         figures[f"files that name policies of {role}/"] = outside_of_role(role, sources)

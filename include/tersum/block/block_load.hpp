@@ -103,7 +103,7 @@ TERSUM_BODY void store_quarter(Context const& ctx,
 //! @param v     Receives the coordinates.
 //!
 //! @par Example
-//! @snippet examples/04_inside_your_kernel.hpp load
+//! @snippet examples/kernels/inside_your_kernel.hpp load
 template <block_context Context, int Size, gradient_element Element>
 TERSUM_BODY void load_chunk(Context const& ctx,
                             block_chunk<Size> const& mine,

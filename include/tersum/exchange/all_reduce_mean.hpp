@@ -45,7 +45,7 @@ namespace tersum::inline v0 {
 //!          copy or `initialize` it.
 //!
 //! @par Example: over MPI
-//! @snippet examples/mpi_all_reduce.cpp reduce_over
+//! @snippet examples/transports/mpi_all_reduce.cpp reduce_over
 //! @par Example: a collective of one's own, among threads
 //! @snippet examples/01_exchange_on_the_cpu.cpp all_reduce
 //! @par Example: one that takes every kind of round; docs/transports.md has the whole contract

@@ -81,7 +81,7 @@ concept gradient_memory = viewed_memory<T> ||
 //! know, it leaves a state that `check_state` refuses.
 //!
 //! @par Example
-//! @snippet examples/mpi_all_reduce.cpp initialize
+//! @snippet examples/transports/mpi_all_reduce.cpp initialize
 template <executor Executor, class Codec>
 status initialize(Executor const& exec,
                   plan<Codec> const& plan,

@@ -113,7 +113,7 @@ class transport_reduce {
 //!                   that are reduced `in_wire` do not use it.
 //!
 //! @par Example
-//! @snippet examples/mpi_all_reduce.cpp reduce_over
+//! @snippet examples/transports/mpi_all_reduce.cpp reduce_over
 template <schedule Schedule = schedule::automatic, transport Transport, class Executor>
 [[nodiscard]] constexpr auto reduce_over(Transport const& over,
                                          Executor const& exec,

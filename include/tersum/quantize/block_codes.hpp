@@ -31,7 +31,7 @@ namespace tersum::inline v0 {
 //! All threads of the warp must call `encode`. The other functions concern one thread.
 //!
 //! @par Example: from sums to coordinates
-//! @snippet examples/04_inside_your_kernel.hpp decode
+//! @snippet examples/kernels/inside_your_kernel.hpp decode
 //! @tparam Size       Coordinates in a chunk.
 //! @tparam Quantizer  `stochastic_quantizer<q>`, `nearest_quantizer<q>`, or one of your own.
 //! @tparam Reducer    `saturating_sum<b>`, `widening_sum<q, b>` or `guard_lanes<b>`: what lanes are like.

@@ -27,7 +27,7 @@ namespace tersum::inline v0 {
 //! upwards, then 0, 1, 2 and the two highest.
 //!
 //! @par Example
-//! @snippet examples/04_inside_your_kernel.hpp compress
+//! @snippet examples/kernels/inside_your_kernel.hpp compress
 //!
 //! All threads of the warp (above 1024 coordinates, of the block) must call. The storage may be used again after
 //! `synchronize`.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The kernels of 04_inside_your_kernel.cu, as functions of a block context: what runs on a GPU runs in a test without one.
+//! The kernels of examples/04_inside_your_kernel.cu, as functions of a block context: what runs on a GPU runs in a test without one.
 
 #pragma once
 

@@ -5,6 +5,9 @@
 //! Averages gradients over Gloo at 4 bits a coordinate. One process for each rank:
 //! tersum.example.gloo_all_reduce RANK RANKS FOLDER [ADDRESS] [COORDINATES]; the ranks meet in a folder that all see.
 
+#include "../support/aligned_bytes.hpp"
+#include "../support/error_of.hpp"
+
 #include <tersum/interop/gloo.hpp>
 #include <tersum/tersum.hpp>
 
@@ -21,7 +24,6 @@
 #include <exception>
 #include <memory>
 #include <random>
-#include <span>
 #include <vector>
 
 namespace {
@@ -34,15 +36,11 @@ tersum::status train(tersum::gloo_transport const& gloo, std::size_t size)
   constexpr std::uint64_t seed = 42;
   if (auto const s = agree_on(gloo, plan, seed); !s.ok()) { return s; }
 
-  // All memory is the caller's; word4 has the alignment that the library wants.
-  auto const bytes = [](std::vector<tersum::word4>& words) {
-    return std::as_writable_bytes(std::span{words});
-  };
-  std::vector<tersum::word4> state(plan.state_bytes() / sizeof(tersum::word4) + 1);
-  std::vector<tersum::word4> workspace(plan.workspace_bytes() / sizeof(tersum::word4) + 1);
-  std::vector<tersum::word4> scratch(scratch_bytes(plan) / sizeof(tersum::word4) + 1);
+  // All memory is the caller's, aligned to 16 bytes.
+  support::aligned_bytes state{plan.state_bytes()}, workspace{plan.workspace_bytes()};
+  support::aligned_bytes scratch{scratch_bytes(plan)};
   tersum::cpu_executor const exec{.threads = 1};
-  if (auto const s = initialize(exec, plan, bytes(state), seed); !s.ok()) { return s; }
+  if (auto const s = initialize(exec, plan, state, seed); !s.ok()) { return s; }
 
   // The ranks have one gradient, so that its mean is known without another exchange.
   std::mt19937 random(1);
@@ -53,20 +51,15 @@ tersum::status train(tersum::gloo_transport const& gloo, std::size_t size)
     mean = gradient;
 
     // What a training loop adds.
-    auto const begin   = std::chrono::steady_clock::now();
-    auto const outcome = all_reduce_mean(
-      exec, plan, mean, bytes(state), bytes(workspace), reduce_over(gloo, exec, bytes(scratch)));
+    auto const begin = std::chrono::steady_clock::now();
+    auto const outcome =
+      all_reduce_mean(exec, plan, mean, state, workspace, reduce_over(gloo, exec, scratch));
     std::chrono::duration<double, std::milli> const took = std::chrono::steady_clock::now() - begin;
     if (!outcome.ok()) { return outcome; }
 
-    double error = 0, square = 0;
-    for (std::size_t i = 0; i < size; ++i) {
-      double const lost = static_cast<double>(gradient[i]) - static_cast<double>(mean[i]);
-      error += lost * lost;
-      square += static_cast<double>(gradient[i]) * static_cast<double>(gradient[i]);
-    }
     if (gloo.rank() == 0) {
-      std::printf("step %d: error %.5f, %.2f ms\n", step, error / square, took.count());
+      std::printf(
+        "step %d: error %.5f, %.2f ms\n", step, support::error_of(mean, gradient), took.count());
     }
   }
   return {};

@@ -4,6 +4,9 @@
 //! @file
 //! Averages gradients over MPI at 4 bits a coordinate: mpirun -n 4 tersum.example.mpi_all_reduce [coordinates]
 
+#include "../support/aligned_bytes.hpp"
+#include "../support/error_of.hpp"
+
 #include <tersum/interop/mpi.hpp>
 #include <tersum/tersum.hpp>
 
@@ -14,7 +17,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <random>
-#include <span>
 #include <vector>
 
 namespace {
@@ -30,15 +32,11 @@ tersum::status train(tersum::mpi_transport const& mpi, std::size_t size)
   // [plan]
 
   // [initialize]
-  // All memory is the caller's; word4 has the alignment that the library wants.
-  auto const bytes = [](std::vector<tersum::word4>& words) {
-    return std::as_writable_bytes(std::span{words});
-  };
-  std::vector<tersum::word4> state(plan.state_bytes() / sizeof(tersum::word4) + 1);
-  std::vector<tersum::word4> workspace(plan.workspace_bytes() / sizeof(tersum::word4) + 1);
-  std::vector<tersum::word4> scratch(scratch_bytes(plan) / sizeof(tersum::word4) + 1);
+  // All memory is the caller's, aligned to 16 bytes.
+  support::aligned_bytes state{plan.state_bytes()}, workspace{plan.workspace_bytes()};
+  support::aligned_bytes scratch{scratch_bytes(plan)};
   tersum::cpu_executor const exec{.threads = 1};
-  if (auto const s = initialize(exec, plan, bytes(state), seed); !s.ok()) { return s; }
+  if (auto const s = initialize(exec, plan, state, seed); !s.ok()) { return s; }
   // [initialize]
 
   std::mt19937 random(static_cast<unsigned>(mpi.rank()) + 1);
@@ -51,8 +49,8 @@ tersum::status train(tersum::mpi_transport const& mpi, std::size_t size)
     // What a training loop adds: MPI sums the codes in the wire, by a saturating operation.
     mean               = gradient;
     double const begin = MPI_Wtime();
-    auto const outcome = all_reduce_mean(
-      exec, plan, mean, bytes(state), bytes(workspace), reduce_over(mpi, exec, bytes(scratch)));
+    auto const outcome =
+      all_reduce_mean(exec, plan, mean, state, workspace, reduce_over(mpi, exec, scratch));
     // [reduce_over]
     double const compressed = MPI_Wtime() - begin;
     if (!outcome.ok()) { return outcome; }
@@ -61,16 +59,11 @@ tersum::status train(tersum::mpi_transport const& mpi, std::size_t size)
     MPI_Allreduce(
       MPI_IN_PLACE, gradient.data(), static_cast<int>(size), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
     double const plain = MPI_Wtime() - begin - compressed;
-    double error = 0, square = 0;
-    for (std::size_t i = 0; i < size; ++i) {
-      double const exact = static_cast<double>(gradient[i]) / mpi.size();
-      error += (exact - static_cast<double>(mean[i])) * (exact - static_cast<double>(mean[i]));
-      square += exact * exact;
-    }
+    for (float& value : gradient) { value /= static_cast<float>(mpi.size()); }
     if (mpi.rank() == 0) {
       std::printf("step %d: error %.5f, %.2f ms; MPI_Allreduce of float %.2f ms\n",
                   step,
-                  error / square,
+                  support::error_of(mean, gradient),
                   1e3 * compressed,
                   1e3 * plain);
     }

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Averages gradients of ranks on hosts by three calls: a sum within each host, an exchange of 4 bits a coordinate among the first
-//! ranks of the hosts, and a broadcast within: mpirun -n 4 tersum.example.mpi_two_levels [ranks per host]
-//!
-//! Without an argument it takes the hosts that there are. All hosts must have as many ranks.
+//! Averages gradients by a sum within each host, an exchange of 4 bits a coordinate among the first ranks of the hosts, and a
+//! broadcast within each: mpirun -n 4 tersum.example.mpi_two_levels [ranks per host], the same number on all hosts.
+
+#include "../support/aligned_bytes.hpp"
+#include "../support/loopback_ranks.hpp"
 
 #include <tersum/interop/mpi.hpp>
-#include <tersum/single_process/loopback.hpp>
 #include <tersum/tersum.hpp>
 
 #include <mpi.h>
@@ -18,16 +18,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <random>
-#include <span>
-#include <type_traits>
 #include <vector>
 
 namespace {
-
-std::span<std::byte> bytes(std::vector<tersum::word4>& words)
-{
-  return std::as_writable_bytes(std::span{words});
-}
 
 // The mean of the hosts, which all of them end with. `mean` holds that of this host.
 tersum::status exchange_among(MPI_Comm hosts, std::vector<float>& mean)
@@ -37,35 +30,11 @@ tersum::status exchange_among(MPI_Comm hosts, std::vector<float>& mean)
   auto const plan = tersum::presets::two_shot_4.plan({.coordinates = mean.size()},
                                                      {.size = mpi.size(), .rank = mpi.rank()});
   if (auto const s = agree_on(mpi, plan, seed); !s.ok()) { return s; }
-  std::vector<tersum::word4> state(plan.state_bytes() / sizeof(tersum::word4) + 1);
-  std::vector<tersum::word4> workspace(plan.workspace_bytes() / sizeof(tersum::word4) + 1);
-  std::vector<tersum::word4> scratch(scratch_bytes(plan) / sizeof(tersum::word4) + 1);
+  support::aligned_bytes state{plan.state_bytes()}, workspace{plan.workspace_bytes()};
+  support::aligned_bytes scratch{scratch_bytes(plan)};
   tersum::cpu_executor const exec{.threads = 1};
-  if (auto const s = initialize(exec, plan, bytes(state), seed); !s.ok()) { return s; }
-  return all_reduce_mean(
-    exec, plan, mean, bytes(state), bytes(workspace), reduce_over(mpi, exec, bytes(scratch)));
-}
-
-// The same by ranks of one process, from the gradients of all hosts: what must come out, bit for bit.
-std::vector<float> expected_mean(std::vector<std::vector<float>> means)
-{
-  int const hosts      = static_cast<int>(means.size());
-  auto const& two_shot = tersum::presets::two_shot_4;
-  using codec          = std::remove_cvref_t<decltype(two_shot)>;
-  std::vector<std::vector<tersum::word4>> states, workspaces;
-  std::vector<tersum::loopback_rank<codec, float>> ranks;
-  tersum::cpu_executor const exec{.threads = 1};
-  for (int host = 0; host < hosts; ++host) {
-    auto const h = static_cast<std::size_t>(host);
-    auto const plan =
-      two_shot.plan({.coordinates = means[h].size()}, {.size = hosts, .rank = host});
-    states.emplace_back(plan.state_bytes() / sizeof(tersum::word4) + 1);
-    workspaces.emplace_back(plan.workspace_bytes() / sizeof(tersum::word4) + 1);
-    if (!initialize(exec, plan, bytes(states[h]), 42).ok()) { return {}; }
-    ranks.push_back({plan, means[h], bytes(states[h]), bytes(workspaces[h])});
-  }
-  std::span<tersum::loopback_rank<codec, float> const> const all{ranks};
-  return loopback_all_reduce_mean(exec, all).ok() ? means[0] : std::vector<float>{};
+  if (auto const s = initialize(exec, plan, state, seed); !s.ok()) { return s; }
+  return all_reduce_mean(exec, plan, mean, state, workspace, reduce_over(mpi, exec, scratch));
 }
 
 // Whole numbers, whose sums within a host are exact in any order.
@@ -121,7 +90,10 @@ int main(int argc, char** argv)
   for (auto& of_host : hosts) {
     for (float& value : of_host) { value /= static_cast<float>(per_host); }
   }
-  bool const exact = outcome.ok() && expected_mean(hosts) == mean;
+  // The same exchange by ranks of one process: what must come out, bit for bit.
+  support::loopback_ranks expected{
+    tersum::presets::two_shot_4, {.coordinates = mean.size()}, ranks.size / per_host};
+  bool const exact = outcome.ok() && expected.average(hosts).ok() && hosts[0] == mean;
   if (!exact) {
     std::fprintf(
       stderr, "rank %d: %s\n", ranks.rank, outcome.ok() ? "another mean" : outcome.message.data());
