@@ -5,9 +5,9 @@
 //! Kernels that are put together from block-scope pieces, whose machine code budgets.json limits: those of
 //! examples/04_inside_your_kernel.cu and of examples/kernels/.
 
-#include "../../examples/kernels/inside_your_kernel.hpp"
 #include "../../examples/kernels/bias_in_4_bits.hpp"
 #include "../../examples/kernels/cast_to_nvfp4.hpp"
+#include "../../examples/kernels/inside_your_kernel.hpp"
 #include "../../examples/kernels/kv_page.hpp"
 #include "../../examples/kernels/sum_over_peers.hpp"
 
