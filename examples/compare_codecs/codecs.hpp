@@ -70,7 +70,7 @@ using run_outcome = or_error<measurement>;
 //! @brief All codecs, and then forms of exchange that are no codec of one collective: on two levels, and by a parameter server.
 [[nodiscard]] std::span<codec_entry const> list_exchanges();
 
-//! @brief Version of the library, such as "0.1.0".
+//! @brief Version of the library, such as "0.2.0".
 [[nodiscard]] std::string_view library_version();
 
 //! @brief Empty if the device can be used, otherwise a sentence that says why not.

@@ -155,7 +155,7 @@ typedef struct tersum_codec tersum_codec;
 
 /** @name The library
  *  @{ */
-/** Of the library, such as "0.1.0". */
+/** Of the library, such as "0.2.0". */
 TERSUM_C_API char const* tersum_version(void);
 /** TERSUM_C_VERSION with which the library was compiled: compare it with yours before any other call. */
 TERSUM_C_API int tersum_c_version(void);

@@ -10,6 +10,6 @@
 //! Below 1.0 a new minor version may change the interface or the wire format; a new patch version changes neither.
 //! @{
 #define TERSUM_VERSION_MAJOR 0
-#define TERSUM_VERSION_MINOR 1
+#define TERSUM_VERSION_MINOR 2
 #define TERSUM_VERSION_PATCH 0
 //! @}

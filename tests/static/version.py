@@ -15,8 +15,6 @@ def main():
     version = ".".join(re.search(rf"#define TERSUM_VERSION_{part} (\d+)", header)[1] for part in ("MAJOR", "MINOR", "PATCH"))
     named = {
         "CHANGELOG.md": (r"^## (\d+\.\d+\.\d+) \(\d{4}-\d\d-\d\d\)$", version),
-        "README.md": (r"GIT_TAG [0-9a-f]{40}\)  # release (\d+\.\d+\.\d+)$", version),
-        "examples/consumer/CMakeLists.txt": (r"set\(TERSUM_TAG [0-9a-f]{40} .*release (\d+\.\d+\.\d+)\"", version),
         "tests/package/find_package/CMakeLists.txt": (r"find_package\(tersum (\d+\.\d+) REQUIRED\)", version.rpartition(".")[0]),
     }
     faults = 0

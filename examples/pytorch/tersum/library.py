@@ -102,7 +102,7 @@ lib = _load()
 
 
 def version() -> str:
-    """Of the library, such as "0.1.0"."""
+    """Of the library, such as "0.2.0"."""
     return str(lib.tersum_version().decode())
 
 
