@@ -24,19 +24,23 @@ int compared = 0, differ = 0;
 void compare(std::string const& name, tests::digested_codec<cpu_executor> const& codec)
 {
   tests::golden_gradient const gradient;
-  std::string const line = name + " 5 tensors";
+  std::string const line = name + " worlds";
   for (int set = 0; set <= static_cast<int>(best_instruction_set()); ++set) {
     cpu_executor const exec{.instructions = static_cast<instruction_set>(set)};
-    std::string const got =
-      tests::digest_exchanges(codec, gradient.tensors(), 5, exec, std::byte{0x3c}).exchanges;
+    auto const worlds =
+      tests::digest_worlds(gradient, [&](std::string const&, layout const& of, int ranks) {
+        return tests::digest_exchanges(codec, of, ranks, exec, std::byte{0x3c}).exchanges;
+      });
+    std::string const got = worlds.digest();
     ++compared;
     if (golden.count(line) != 0 && golden[line] == got) { continue; }
     ++differ;
-    std::printf("%s, instruction set %d: %s, want %s\n",
+    std::printf("%s, instruction set %d: %s, want %s\n%s",
                 line.c_str(),
                 set,
                 got.c_str(),
-                golden[line].c_str());
+                golden[line].c_str(),
+                worlds.all.c_str());
   }
 }
 
