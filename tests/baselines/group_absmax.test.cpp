@@ -4,6 +4,7 @@
 //! @file
 //! Levels, scales and rounding of blocks against their formulas in double; what a two-shot codec puts on the wire with them.
 
+#include "group_quantizer_conformance.hpp"
 #include "support/coded_chunk.hpp"
 #include "support/loopback_run.hpp"
 #include "support/sanitized.hpp"
@@ -95,40 +96,16 @@ TEST_CASE("[group_absmax] scales are rounded up to the next that there is")
   CHECK(power_of_two_scale::decode(power_of_two_scale::encode(0.25F)) == 0.25F);
 }
 
-// The share of the 256 random bytes that round a magnitude up, by counting, and the level below it.
-template <class Quantizer>
-void check_rounding()
+TEST_CASE_TEMPLATE("[group_absmax] levels of one's own obey the laws of quantizers of groups",
+                   Quantizer,
+                   linear,
+                   group_absmax<2, 16>,
+                   group_absmax<8, 16>,
+                   squares,
+                   group_absmax<2, 16, square_levels, bfloat16_scale>,
+                   wide)
 {
-  constexpr std::uint32_t one  = detail::block_one;
-  constexpr std::uint32_t some = tests::sanitized ? 11 : 1;
-  for (std::uint32_t m = 0; m <= one; m += some * (m < one / 16 ? 61 : 997)) {
-    double const magnitude = m / static_cast<double>(one);
-    CAPTURE(magnitude);
-    int below = Quantizer::magnitudes - 1;
-    while (level<Quantizer>(below) > magnitude + 1e-6) { --below; }
-    double const next = below + 1 < Quantizer::magnitudes ? level<Quantizer>(below + 1) : 2;
-    double sum        = 0;
-    for (std::uint32_t byte = 0; byte < 256; ++byte) {
-      auto const got = static_cast<int>(Quantizer::round(m, 2 * byte + 1, Quantizer::mark.data()));
-      REQUIRE((got == below || got == below + 1));
-      sum += level<Quantizer>(std::min(got, Quantizer::magnitudes - 1));
-    }
-    // The mean is the value to half of 1/256 of the distance, and what fixed point leaves of it.
-    double const gap = below + 1 < Quantizer::magnitudes ? next - level<Quantizer>(below) : 0;
-    CHECK(std::abs(sum / 256 - magnitude) <= gap / 512 + 2.0 / one);
-  }
-  CHECK(Quantizer::round(one, 511, Quantizer::mark.data()) == Quantizer::magnitudes - 1);
-  CHECK(Quantizer::round(one, 1, Quantizer::mark.data()) == Quantizer::magnitudes - 1);
-}
-
-TEST_CASE("[group_absmax] rounding is unbiased between two neighbouring levels")
-{
-  check_rounding<linear>();
-  check_rounding<group_absmax<2, 16>>();
-  check_rounding<group_absmax<8, 16>>();
-  check_rounding<squares>();
-  check_rounding<group_absmax<2, 16, square_levels, bfloat16_scale>>();
-  check_rounding<wide>();
+  tests::check_group_quantizer_laws<Quantizer>();
 }
 
 TEST_CASE("[group_absmax] without dither to the nearest level")

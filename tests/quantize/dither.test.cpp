@@ -215,32 +215,6 @@ std::vector<std::uint32_t> bytes_of(dither_key const& key)
   return bytes;
 }
 
-TEST_CASE_TEMPLATE("[dither] the bytes of a rank are uniform", Dither, independent, stratified)
-{
-  // Pearson's statistic of 256 equally likely cells with 1024 expected in each follows chi squared
-  // with k = 255 degrees of freedom closely. Laurent and Massart (2000), lemma 1: that exceeds
-  // k + 2 sqrt(k x) + 2 x, or falls short of k - 2 sqrt(k x), with probability at most exp(-x)
-  // each, which is 1.1e-7 for x = 16.
-  double const x = 16, k = 255;
-  for (std::uint32_t const rank : {0u, 1u, 2u, 5u, 255u}) {
-    for (std::uint64_t step = 0; step < 2; ++step) {
-      CAPTURE(rank);
-      CAPTURE(step);
-      std::array<double, 256> counts{};
-      for (std::uint32_t const byte : bytes_of<Dither>({.seed = 42, .step = step, .rank = rank})) {
-        ++counts[byte];
-      }
-      double chi_squared    = 0;
-      double const expected = static_cast<double>(samples) / 256;
-      for (double const count : counts) {
-        chi_squared += (count - expected) * (count - expected) / expected;
-      }
-      CHECK(chi_squared <= k + 2 * std::sqrt(k * x) + 2 * x);
-      CHECK(chi_squared >= k - 2 * std::sqrt(k * x));
-    }
-  }
-}
-
 // Of n pairs of independent uniform bytes the mean of (a - m)(b - m) / v, m = 127.5, v = 65535 /
 // 12, has mean 0 and variance 1 / n, and is normal for n this large: beyond 5.5 / sqrt(n) with
 // probability 3.8e-8.

@@ -91,41 +91,6 @@ constexpr double t_1024 = 3.297193346;
 
 }  // namespace
 
-TEST_CASE("[lookup] the variance between two levels is the integral of (x - a)(b - x) density(x)")
-{
-  for (auto const& [a, b] : {std::pair{-3.3, -2.3}, std::pair{-.2, .1}, std::pair{.5, 2.0}}) {
-    // Simpson's rule; its error is of the order of (b - a)^5 / 100^4.
-    double sum = 0;
-    for (int i = 0; i <= 100; ++i) {
-      double const x = a + (b - a) * i / 100;
-      sum += (i == 0 || i == 100 ? 1 : i % 2 == 1 ? 4 : 2) * (x - a) * (b - x) * density(x);
-    }
-    CHECK(variance(a, b) == doctest::Approx(sum * (b - a) / 300).epsilon(1e-7));
-  }
-  CHECK(2 * below(-t_32) == doctest::Approx(1 / 32.0).epsilon(1e-8));
-  CHECK(2 * below(-t_1024) == doctest::Approx(1 / 1024.0).epsilon(1e-8));
-}
-
-TEST_CASE("[lookup] dynamic programming finds the least error that any table of six levels has")
-{
-  constexpr int g = 16;
-  double const t  = 2.5;
-  double least    = std::numeric_limits<double>::infinity();
-  for (unsigned inner = 0; inner < 1u << (g - 1); ++inner) {
-    if (std::popcount(inner) != 4) { continue; }
-    double sum = 0, last = -t;
-    for (int k = 1; k <= g; ++k) {
-      if (k == g || (inner >> (k - 1) & 1) != 0) {
-        double const level = -t + 2 * t * k / g;
-        sum += variance(last, level);
-        last = level;
-      }
-    }
-    least = std::min(least, sum);
-  }
-  CHECK(best_table(6, g, t).error == doctest::Approx(least).epsilon(1e-12));
-}
-
 TEST_CASE("[lookup] dynamic programming finds the table of granularity 42, and its error")
 {
   auto const best = best_table(16, 42, t_1024);

@@ -2,10 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The rounding of all uniform quantizers against its formula in exact arithmetic.
+//! The rounding of all uniform quantizers against its formula in exact arithmetic, and the laws of those that round so.
 
+#include "conformance/quantizer_conformance.hpp"
 #include "support/mismatches.hpp"
 
+#include <tersum/quantize/dither.hpp>
+#include <tersum/quantize/nearest_quantizer.hpp>
+#include <tersum/quantize/stochastic_quantizer.hpp>
 #include <tersum/quantize/uniform_grid.hpp>
 
 #include <doctest/doctest.h>
@@ -176,17 +180,42 @@ TEST_CASE("[uniform_grid] what is not on the grid takes an end, and NaN either")
   });
 }
 
-TEST_CASE("[uniform_grid] a zero scale gives code 0 whatever finite value and random number")
+TEST_CASE_TEMPLATE("[uniform_grid] quantizers that round so obey the laws of a quantizer",
+                   Quantizer,
+                   tersum::stochastic_quantizer<2>,
+                   tersum::stochastic_quantizer<3>,
+                   tersum::stochastic_quantizer<4>,
+                   tersum::stochastic_quantizer<5>,
+                   tersum::stochastic_quantizer<6>,
+                   tersum::stochastic_quantizer<7>,
+                   tersum::stochastic_quantizer<8>,
+                   tersum::stochastic_quantizer<4, tersum::independent>,
+                   tersum::nearest_quantizer<2>,
+                   tersum::nearest_quantizer<3>,
+                   tersum::nearest_quantizer<4>,
+                   tersum::nearest_quantizer<5>,
+                   tersum::nearest_quantizer<6>,
+                   tersum::nearest_quantizer<7>,
+                   tersum::nearest_quantizer<8>)
 {
-  mismatches wrong;
-  for (float const value :
-       {0.0f, -0.0f, 1.0f, -1.0f, 1e-45f, 1e30f, -1e30f, std::numeric_limits<float>::max()}) {
-    for (std::uint32_t random = 0; random < 256; ++random) {
-      wrong.expect(round_to_grid<7, 8>(value, 0.0f, random), 0, value, random);
-      wrong.expect(round_to_grid<7, 8>(0.0f, value, random), 0, value, random);
-    }
-  }
-  CHECK(wrong.report() == "");
+  static_assert(tersum::has_grid<Quantizer>);
+  tersum::tests::check_quantizer_laws<Quantizer>();
+}
+
+TEST_CASE("[stochastic_quantizer] one value, encoded and decoded")
+{
+  // [encode-one]
+  tersum::stochastic_quantizer<4> const quantizer;
+  float const step             = 0.25f;
+  tersum::dither_key const key = {.seed = 42, .step = 0, .rank = 3};
+  std::uint32_t const random   = tersum::dither_byte<tersum::stratified>(1000, key);
+
+  std::int32_t const code = quantizer.encode(0.6f, 256 / step, random);
+  float const decoded     = static_cast<float>(code) * step;  // 0.5 or 0.75, on average 0.6
+  // [encode-one]
+
+  CHECK((code == 2 || code == 3));
+  CHECK(std::fabs(decoded - 0.6f) < step);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ namespace tersum::inline v0 {
 //! chunk. A value beyond the grid gets the last code, NaN one of both ends.
 //!
 //! @par Example
-//! @snippet tests/quantize/stochastic_quantizer.test.cpp encode-one
+//! @snippet tests/quantize/uniform_grid.test.cpp encode-one
 //!
 //! @tparam Bits    Width of the grid, 2 to 8: codes lie in +-(2^(Bits-1) - 1).
 //! @tparam Dither  `independent` or `stratified`.
