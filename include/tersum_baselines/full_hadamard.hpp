@@ -25,6 +25,8 @@ struct rotate_tensors_back : of_part<exchange_part::decode> {};
 //! @brief Rotates each tensor in pieces whose numbers of chunks are descending powers of two. Only the last chunk is
 //! padded.
 //!
+//! A piece stands for a tensor in docs/wire_format.md; 382 chunks are pieces of 256, 64, 32, 16, 8, 4 and 2. Forward, the butterflies go over all
+//! bits of the index in the piece, ascending; backward over groups of five bits (0 to 4, 5 to 9, ...), the highest first, ascending within.
 //! It exists to measure what partial rotation saves: it takes several passes through memory, and a float of workspace
 //! per padded coordinate. A value that is not finite makes NaN of its whole piece. Source: Li et al., THC (NSDI'24).
 struct full_hadamard {

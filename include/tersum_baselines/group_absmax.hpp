@@ -28,6 +28,22 @@ namespace tersum::inline v0 {
 //! under `lloyd_max`. Stochastic rounding is unbiased to 1/256 of the distance between two levels, but for what saturates;
 //! `no_dither` rounds to the nearest level.
 //!
+//! A chunk of C coordinates, in the terms of docs/wire_format.md, has Bits C/32 words of codes, then C/Block scales, packed
+//! into words, the first in the lowest bits, and as its float32 scale the largest magnitude M. Position 32 t + 8 r + i is coordinate r C/4 + 8 t +
+//! i, for t < C/32, r < 4, i < 8; the block that begins at coordinate r C/4 + j Block has scale number 4 j + r. In float32, for a block with the
+//! largest magnitude m:
+//!
+//!     code of the scale = Scale::encode(m / M)
+//!     s     = Scale::decode(code of the scale) * M       below 2^-120: all codes of the block are 0
+//!     x     = |v| * (2^20 / s), an integer, rounded down, at most 2^20
+//!     l     = the number of the last level (`mark`) that is not above x; f = x - level over the distance to the next
+//!     code  = l + (512 f > 2 * byte + 1), or l + (512 f > 256) with no_dither; the sign is its highest bit
+//!
+//! If levels are at equal distances, l and f come from x (2^(Bits-1) - 1) in integers instead. The byte is drawn for position chunk * C +
+//! position; an owner draws independent bytes as rank 65534, for chunk (place in the part) n + part. If M is below 2^-100, the scale and the
+//! codes are 0; if M is not finite, the scale is NaN and the codes are 0. An estimate is (scale * M) * level by fused multiply-add; for the
+//! mean, M is multiplied by 1/n first.
+//!
 //! The family of MX formats (Rouhani et al., Microscaling Data Formats, 2023; `float_levels.hpp` has their elements and scales).
 //! @tparam Bits    Width of a code, its sign included, 2 to 8.
 //! @tparam Block   Coordinates with one scale, 16 to 128; a chunk has 16 of them or a multiple.

@@ -18,7 +18,8 @@ namespace tersum::inline v0 {
 //! @brief Signs, of which the values from zero on get their mean, and those below it theirs: 1-bit SGD, which needs `error_feedback`.
 //!
 //! The chunk's largest magnitude M travels as a float, and two bfloat16 in a word for each group: its means over M, rounded to the
-//! nearest; that of no values is zero. There is no rotation. In the source a group is a column of a matrix. Source: Seide
+//! nearest; that of no values is zero. A code c stands for (a M) + c ((b - a) M) by fused multiply-add, a being the mean below zero. Sums for
+//! means are made of eight neighbours in order, then of neighbouring eights pairwise. All else is as under `group_absmax`. There is no rotation. In the source a group is a column of a matrix. Source: Seide
 //! et al., 1-Bit Stochastic Gradient Descent and its Application to Data-Parallel Distributed Training of Speech DNNs
 //! (Interspeech'14).
 //! @tparam Block  Coordinates of a group, 16 to 128; a chunk has 4 of them or a multiple.

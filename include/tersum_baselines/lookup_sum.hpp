@@ -36,8 +36,7 @@ class lookup_sum {
 
   static constexpr int indices    = 32 / Table::index_bits;        //!< In a word, the first lowest.
   static constexpr int code_words = LaneBits / Table::index_bits;  //!< Words of as many codes.
-  static constexpr int half =
-    Table::granularity / 2;  //!< Stands for zero, and for lost contributions.
+  static constexpr int half = Table::granularity / 2;  //!< Zero, or a contribution that is lost.
   static_assert(code_words > 0, "tersum: lookup_sum needs lanes of no less bits than an index has");
 
   //! The largest number of ranks whose sum fits a lane.

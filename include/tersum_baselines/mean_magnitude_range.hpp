@@ -18,7 +18,7 @@
 namespace tersum::inline v0 {
 
 //! @brief The ranks sum the magnitudes of each chunk; the range is the mean magnitude of a coordinate over all ranks, padding
-//! included. For `sign_quantizer`.
+//! included. For `sign_quantizer`. The agreed scalar S is the sum of a chunk's magnitudes by `group::sum`; the bound of the step is S.
 struct mean_magnitude_range {
   using scalar                           = float;
   using op                               = native_sum<float>;

@@ -17,6 +17,10 @@
 //! contributions arrive, the mean has the bits of an all-reduce. If some are lost, a chunk is the mean of those that
 //! arrived, and zeros if none did. All ranks must get the same sums and numbers. Agreed scalars and bypassed
 //! coordinates are reduced as usual, and must not be lost.
+//!
+//! Indices and sums have the order of packed codes. An index i says that the code is R[i] - g/2, R being the table and g its granularity; a
+//! chunk without a step may send any. A sum is that of R[i] over the ranks that arrived, and g/2 for each that did not. The n ranks take the
+//! sum - n g/2 as the sum of codes, 0 where the chunk has no step, and (decode scale) * (n / arrived), both rounded, as the decode scale.
 
 #pragma once
 

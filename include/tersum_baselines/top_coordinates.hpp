@@ -24,7 +24,7 @@
 
 namespace tersum::inline v0 {
 
-//! @brief The K coordinates of largest magnitude, K as large as `bits` pays for: bits = 48 K / d.
+//! @brief The K coordinates of largest magnitude, K as large as `bits` pays for: 2 floor(bits d / 96), at most 2 floor(d / 2) of d.
 //!
 //! Coordinates of equal magnitude take turns; a value that is not finite counts as infinite.
 struct top_coordinates {
@@ -73,7 +73,7 @@ class pair_counts : public coordinate_counts<Codec> {
 
   //! Coordinates that a rank sends, an even number.
   [[nodiscard]] constexpr std::uint64_t chosen() const noexcept { return chosen_; }
-  //! What a rank sends: all indices, then all values.
+  //! What a rank sends: all indices of 32 bits, ascending, then all values as halves.
   [[nodiscard]] constexpr std::uint64_t part_bytes() const noexcept { return chosen_ * 6; }
   [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept { return part_bytes(); }
   [[nodiscard]] constexpr bool travels() const noexcept { return chosen_ > 0; }
@@ -109,7 +109,7 @@ class pair_counts : public coordinate_counts<Codec> {
 //!
 //! It is for comparison, as in the literature. An all-reduce cannot carry it, and its traffic grows with the number of
 //! ranks. The gradient is one vector: tensors do not bypass. Values that are not finite travel and are reported on every
-//! rank; feedback does not keep them, but keeps all others. Source: Aji and Heafield (EMNLP'17); compared in Han et al.
+//! rank; feedback does not keep them, but keeps all others, and sends halves from 2^20 on as NaN, smaller ones clamped to +-65504. Source: Aji and Heafield (EMNLP'17); compared in Han et al.
 //! (HotNets'24), tables 2 and 3.
 //! @tparam Feedback  `no_feedback` or `error_feedback`.
 template <feedback Feedback = no_feedback>

@@ -18,9 +18,8 @@ namespace tersum::inline v0 {
 
 //! What `receive` has found.
 struct incoming {
-  int from = -1;  //!< Who sent it; -1: nothing came in time.
-  std::size_t bytes =
-    0;  //!< How long it is. What is longer than the memory for it has been dropped.
+  int from          = -1;  //!< Who sent it; -1: nothing came in time.
+  std::size_t bytes = 0;  //!< Its length. A message longer than the memory for it has been dropped.
 };
 
 //! @brief Sends and receives whole messages of any length, without an agreement on who sends what when.

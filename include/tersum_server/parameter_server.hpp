@@ -54,10 +54,8 @@ struct push_counts {
 struct server_counts {
   std::uint64_t steps   = 0;  //!< Means, one for each piece and step.
   std::uint64_t answers = 0;  //!< Sent.
-  std::uint64_t told =
-    0;  //!< Pulls that were answered with the present step: see `parameter_server`.
-  std::uint64_t refused =
-    0;  //!< Messages that are of no use, whatever they are: see `parameter_server::last_refusal`.
+  std::uint64_t told    = 0;  //!< Pulls that were answered with the present step.
+  std::uint64_t refused = 0;  //!< Messages of no use, see `parameter_server::last_refusal`.
 };
 
 //! @brief The server of a `served_plan`.

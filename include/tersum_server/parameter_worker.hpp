@@ -31,9 +31,8 @@ struct worker_options {
   int server = 0;  //!< The server's rank in the transport.
   //! How long `pull_all` waits. More than the server's deadline.
   std::chrono::milliseconds patience = std::chrono::seconds(10);
-  std::chrono::milliseconds again =
-    std::chrono::milliseconds(500);  //!< After so long without an answer it asks again.
-  int threads = 1;                   //!< That encode and decode: 1 to 4096.
+  std::chrono::milliseconds again{500};  //!< After so long without an answer it asks again.
+  int threads = 1;                       //!< That encode and decode: 1 to 4096.
   //! A push that is not in the mean goes back into the residual, if pushes have feedback that adds what was lost. Residuals in bfloat16
   //! are rounded to the nearest then.
   bool takes_back = true;

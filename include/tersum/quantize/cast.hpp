@@ -18,7 +18,7 @@ namespace tersum::inline v0 {
 //! Under `in_wire` the transport sums the elements natively: all of them, which is what users have today, or the chunks that a
 //! chunker chooses, such as those of TopKC. The sum is divided by the number of ranks after the exchange, so
 //! the sum itself must fit `T`. Above 65504 a half overflows, which the flag of values that are not finite reports. With
-//! feedback a rank sends +-65504 at most, and keeps the rest.
+//! feedback no sum overflows: a rank among n sends about +-65504 / n at most, and keeps the rest.
 //!
 //! Under `shard`, `publish`, `gather` and `two_shot` elements are decoded before they are added, in float. Of 16-bit elements each chunk has a scale, the
 //! power of two that brings its largest magnitude to 2^14 or above, below 2^15: halves neither overflow, nor lose bits of
