@@ -16,7 +16,7 @@
 //! The indices of chunk c begin at word c * index_chunk_words, its sums at byte c * payload_bytes / chunks. If all
 //! contributions arrive, the mean has the bits of an all-reduce. If some are lost, a chunk is the mean of those that
 //! arrived, and zeros if none did. All ranks must get the same sums and numbers. Agreed scalars and bypassed
-//! coordinates are reduced as usual, and must not be lost.
+//! coordinates are reduced as usual, and must not be lost. Feedback keeps what a rank's own rounding lost, not what was lost on the way.
 //!
 //! Indices and sums have the order of packed codes. An index i says that the code is R[i] - g/2, R being the table and g its granularity; a
 //! chunk without a step may send any. A sum is that of R[i] over the ranks that arrived, and g/2 for each that did not. The n ranks take the

@@ -24,7 +24,7 @@
 
 namespace tersum::inline v0 {
 
-//! @brief The K coordinates of largest magnitude, K as large as `bits` pays for: 2 floor(bits d / 96), at most 2 floor(d / 2) of d.
+//! @brief The K coordinates of largest magnitude, K as large as `bits` pays for: 2 floor(bits d / 96), at most 2 floor(d / 2) of d. If that is 0, the mean is zeros.
 //!
 //! Coordinates of equal magnitude take turns; a value that is not finite counts as infinite.
 struct top_coordinates {
