@@ -57,7 +57,7 @@ def results():
 
 def payload_bits(line):
     """Bits a coordinate of one payload: what leaves a rank, over how often it is sent."""
-    return f"{float(line['bits'].rstrip('*')) / table.sends_of(line['codec'], int(line['ranks'])):.2f}"
+    return f"{float(line['bits']) / table.sends_of(line['codec'], int(line['ranks'])):.2f}"
 
 
 def markdown(header, lines):

@@ -32,7 +32,7 @@ mkdir -p "$build"
   exit 1
 }
 
-rm -f "$build"/compare.{json,svg,png}
+rm -f "$build"/compare.{json,csv,svg}
 # First those that README.md names first.
 [ $# -gt 0 ] || "$build/bin/compare_codecs" --gradients examples/gradients/lm \
   --codecs fp16,two_shot_4,metric_3,metric_2,gathered_2,two_shot_1_ef,topkc_b2_ef,rotated_sat4,sharded_4
@@ -41,8 +41,10 @@ rm -f "$build"/compare.{json,svg,png}
 [ -e "$build/compare.json" ] || exit 0
 echo "written: $build/compare.json"
 if find_matplotlib; then
-  "$drawing_python" examples/compare_codecs/plot.py "$build/compare.json" "$build/compare.svg" "$build/compare.png"
-  echo "written: $build/compare.svg, $build/compare.png"
+  python3 examples/compare_codecs/table.py "$build/compare.json" >"$build/compare.csv"
+  # Of other codecs than presets and baselines there is nothing to draw.
+  "$drawing_python" examples/compare_codecs/plot.py "$build/compare.csv" "$build/compare.svg" || exit 0
+  echo "written: $build/compare.csv, $build/compare.svg"
 else
   echo "not drawn, as there is no matplotlib (Debian's python3-matplotlib)"
 fi

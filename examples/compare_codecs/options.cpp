@@ -33,7 +33,7 @@ error and cost, and what an adaptive optimizer makes of it.
   --threads T        threads of the CPU (1)
   --device cpu|cuda  where the codecs run (cpu; hosts*_ and served_ there only)
   --repeat R         times are the best of R (3)
-  --json FILE        write the results as JSON, which plot.py draws
+  --json FILE        write the results as JSON, for table.py
   --list             name the codecs and stop
   --help             print this and stop
 

@@ -31,22 +31,15 @@ def compiled(compiler, lines, *more):
     return subprocess.run([*rest, *more, "-x", "c++", "-", *after], input="\n".join(lines), text=True).returncode
 
 
-def main():
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--page", type=pathlib.Path, required=True)
-    arguments.add_argument("--around", type=pathlib.Path, required=True)
-    arguments.add_argument("compiler", nargs="+")
-    asked = arguments.parse_args()
-
-    blocks = re.findall(r"^```cpp\n(.*?)^```", asked.page.read_text(), re.S | re.M)
-    includes = [line.replace("tersum/tersum.cuh", "tersum/tersum.hpp")
-                for block in blocks for line in block.splitlines() if line.startswith("#include")]
+def program(page, around):
+    """The lines of the code in a page with what surrounds it, and the libraries to link; ends where a block of code is not used."""
+    blocks = re.findall(r"^```cpp\n(.*?)^```", page.read_text(), re.S | re.M)
+    lines = [line.replace("tersum/tersum.cuh", "tersum/tersum.hpp")
+             for block in blocks for line in block.splitlines() if line.startswith("#include")]
     blocks = [re.sub(r"^#include.*\n", "", block, flags=re.M) for block in blocks]
     used = set()
-    lines = includes[:]
-    around = asked.around.read_text()
-    asked.compiler += re.findall(r"^// link: (.*)", around, re.M)
-    for line in around.splitlines():
+    text = around.read_text()
+    for line in text.splitlines():
         mark = re.fullmatch(r"\s*// code (\d+)(?:: (.*))?", line)
         if mark is None:
             lines.append(line)
@@ -56,17 +49,29 @@ def main():
         if code is not None and mark[2]:
             code = paragraph(code, mark[2])
         if code is None:
-            sys.exit(f"{asked.page} has no code for '{line.strip()}'")
+            sys.exit(f"{page} has no code for '{line.strip()}'")
         used.add(number)
-        lines += [f'#line 1 "{asked.page.name}, code {number}"', code]
+        lines += [f'#line 1 "{page.name}, code {number}"', code]
     if used != set(range(1, len(blocks) + 1)):
-        sys.exit(f"{asked.around} uses {sorted(used)} of {len(blocks)} blocks")
+        sys.exit(f"{around} uses {sorted(used)} of {len(blocks)} blocks")
+    return lines, re.findall(r"^// link: (.*)", text, re.M)
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--page", type=pathlib.Path, required=True)
+    arguments.add_argument("--around", type=pathlib.Path, required=True)
+    arguments.add_argument("compiler", nargs="+")
+    asked = arguments.parse_args()
+
+    lines, libraries = program(asked.page, asked.around)
+    compiler = asked.compiler + libraries
     if not re.search(r"^int main\(", "\n".join(lines), re.M):
-        sys.exit(compiled(asked.compiler, lines, "-fsyntax-only"))
+        sys.exit(compiled(compiler, lines, "-fsyntax-only"))
     with tempfile.TemporaryDirectory() as folder:
-        program = pathlib.Path(folder) / "program"
-        failed = compiled(asked.compiler, lines, "-O0", "-pthread", "-o", program)
-        sys.exit(failed or subprocess.run([program, asked.page]).returncode)
+        binary = pathlib.Path(folder) / "program"
+        failed = compiled(compiler, lines, "-O0", "-pthread", "-o", binary)
+        sys.exit(failed or subprocess.run([binary, asked.page]).returncode)
 
 
 if __name__ == "__main__":

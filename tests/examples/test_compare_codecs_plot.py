@@ -8,14 +8,11 @@
 Ends with 77, skipped, where there is no matplotlib.
 """
 
-import contextlib
 import csv
 import importlib.util
-import io
 import itertools
 import json
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
@@ -38,9 +35,12 @@ import table
 SPACE = "{http://www.w3.org/2000/svg}"
 
 
-def result(codec, bits, error, of="a"):
-    return {"set": of, "codec": codec, "ranks": 4, "coordinates": 1000, "bits_per_coordinate": bits, "nmse": error,
-            "nmse_of_mean": None}
+def result(codec, bits, error):
+    return {"set": "a", "codec": codec, "ranks": 4, "bits_per_coordinate": bits, "nmse": error}
+
+
+def line(codec, bits, error, ranks=4):
+    return {"set": "a", "codec": codec, "ranks": str(ranks), "bits": str(bits), "error": error}
 
 
 class Plot(unittest.TestCase):
@@ -50,127 +50,58 @@ class Plot(unittest.TestCase):
         self.addCleanup(plot.pyplot.close, "all")
         self.folder = pathlib.Path(folder.name)
 
-    def draw(self, results):
-        """The exit status, and the SVG's text if there is one."""
-        source, target = self.folder / "results.json", self.folder / "picture.svg"
-        source.write_text(json.dumps({"version": "1", "device": "cpu", "results": results}), encoding="utf-8")
-        arguments = ["plot.py", str(source), str(target), str(target.with_suffix(".png"))]
-        with mock.patch("sys.argv", arguments), contextlib.redirect_stderr(io.StringIO()):
-            status = plot.main()
-        return status, target.read_text(encoding="utf-8") if target.exists() else None
+    def draw(self, *arguments):
+        target = self.folder / "picture.svg"
+        with mock.patch("sys.argv", ["plot.py", str(arguments[0]), str(target), *arguments[1:]]):
+            plot.main()
+        return target.read_text(encoding="utf-8")
 
-    def labels(self, tree):
-        """The names of codecs that stand in the picture."""
-        return [text.text for group in tree.iter(SPACE + "g") if group.get("id", "").startswith("label-")
-                for text in group.iter(SPACE + "text")]
-
-    def codecs(self, tree):
-        """The groups of codecs, by what their tooltips begin with."""
-        return [(group.find(SPACE + "title").text.split(":")[0], group) for group in tree.iter(SPACE + "g")
+    def told(self, svg):
+        """What a pointer on each codec is told."""
+        return [group.find(SPACE + "title").text for group in ElementTree.fromstring(svg).iter(SPACE + "g")
                 if group.get("id", "").startswith("codec-")]
 
-    def test_every_codec_has_a_tooltip_and_a_dozen_at_most_a_label(self):
-        source = self.folder / "all.json"
-        subprocess.run([BINARY, "--gradients", GRADIENTS, "--steps", "1", "--repeat", "1", "--json", str(source)],
-                       check=True, stdout=subprocess.DEVNULL)
-        results = json.loads(source.read_text(encoding="utf-8"))["results"]
-        self.assertGreater(len(results), 24)
-        status, svg = self.draw(results)
-        self.assertEqual(status, 0)
-        tree = ElementTree.fromstring(svg)
-        # Values are a mean that is there already; other forms have bits of two kinds.
-        left_out = [r["codec"] for r in results if r["codec"].startswith(("values_", "differences_", "served_"))]
-        self.assertLessEqual({"values_4", "served_4"}, set(left_out))
-        self.assertCountEqual([codec for codec, _ in self.codecs(tree)] + left_out, [r["codec"] for r in results])
-        labels = self.labels(tree)
-        self.assertGreaterEqual(len(labels), 4)
-        self.assertLessEqual(len(labels), 12)
-        self.assertEqual(labels.count("fp16, the reference"), len({r["set"] for r in results}))
-        self.assertLessEqual({text.split(",")[0] for text in labels}, {r["codec"] for r in results})
-        # The families know all codecs that there are.
-        self.assertEqual([r["codec"] for r in results if plot.family(r["codec"]) == list(plot.OTHER) and r["codec"] not in left_out], [])
-        self.assertTrue((self.folder / "picture.png").read_bytes().startswith(b"\x89PNG"))
+    def test_the_picture_of_the_page_is_that_of_the_data(self):
+        picture = (ROOT / "docs/errors.svg").read_text(encoding="utf-8")
+        drawn = self.draw(ROOT / "docs/all_codecs.csv", "step20", "step300")
+        self.assertEqual(self.told(picture), self.told(drawn))
+        self.assertEqual(len(plot.PRESETS), 9)
+        names = {told.split(":")[0] for told in self.told(picture)}
+        self.assertTrue(set(plot.PRESETS) <= names <= set(plot.PRESETS + plot.BASELINES))
+        for svg in (picture, drawn):
+            texts = [text.text for text in ElementTree.fromstring(svg).iter(SPACE + "text")]
+            self.assertEqual([texts.count(codec) for codec in plot.PRESETS], [2] * 9)
+            self.assertFalse(set(texts) & set(plot.BASELINES))
 
-    def test_no_text_covers_another(self):
-        # A frontier of more codecs than there is room for, close together in both directions.
-        results = [result("fp16", 16, 1e-7)] + [result(f"thc_sat_{i}", 2 + i / 20, 1e-3 * .97 ** i) for i in range(60)]
+    def test_no_name_covers_another(self):
+        lines = [line(codec, 24 if codec == "fp16" else 6, str(1e-3 * 1.5 ** k)) for k, codec in enumerate(plot.PRESETS)]
         with plot.matplotlib.rc_context(plot.STYLE):
-            figure, _ = plot.draw(results)
+            figure, _ = plot.draw(lines)
             figure.canvas.draw()
-            renderer = figure.canvas.get_renderer()
             texts = [t for t in figure.findobj(plot.matplotlib.text.Text) if t.get_text() and t.get_visible()]
-            boxes = {(t.get_text(), i): t.get_window_extent(renderer) for i, t in enumerate(texts)}
-        self.assertGreater(sum("thc_sat_" in text for text, _ in boxes), 1)
-        picture = figure.bbox
-        for text, box in boxes.items():
-            self.assertTrue(picture.x0 <= box.x0 and box.x1 <= picture.x1 and picture.y0 <= box.y0 <= box.y1 <= picture.y1,
-                            f"{text} is cut")
+            boxes = {t.get_text(): t.get_window_extent(figure.canvas.get_renderer()) for t in texts}
+        self.assertLessEqual(set(plot.PRESETS), set(boxes))
         for (one, a), (other, b) in itertools.combinations(boxes.items(), 2):
             self.assertFalse(a.overlaps(b), f"{one} covers {other}")
 
-    def test_the_line_joins_what_no_other_beats(self):
-        results = [result("worse", 4, .1), result("best_at_4", 4, .01), result("hardly_fewer_bits", 3.99, .02),
-                   result("best_at_2", 2, .5), result("more_bits_for_nothing", 8, .01), result("fp16", 16, 1e-7)]
-        self.assertEqual([r["codec"] for r in plot.frontier(results)], ["best_at_2", "best_at_4", "fp16"])
+    def test_bits_are_those_of_an_all_reduce_with_as_much_traffic(self):
+        # Of 2 bits an all-reduce of 4 ranks sends 3, a reduce-scatter 1.5 and a gather 6, with which an all-reduce could send 4.
+        lines = [line("two_shot_4", 3, ".1"), line("sharded_4", 1.5, ".1"), line("gathered_2", 6, ".1")]
+        self.assertEqual([bits for _, bits, _ in plot.points(lines, plot.PRESETS)], [2, 2, 4])
 
-    def test_what_is_gathered_counts_as_often_as_it_is_sent(self):
-        # Among 4 ranks a gather sends a payload three times, an all-reduce one and a half times.
-        for codec, bits in (("topk_b2", 4), ("topkc_b2", 2), ("gathered_2", 4)):
-            with self.subTest(codec=codec):
-                self.assertEqual(plot.of_all_reduce(result(codec, 2, .1))["bits_per_coordinate"], bits)
-        self.assertEqual(plot.of_all_reduce(result("topk_b2", None, .1))["bits_per_coordinate"], None)
-
-    def test_what_has_no_place_is_left_out_and_what_is_below_stands_on_the_edge(self):
-        results = [result("fp16", 16, 1e-7), result("fp32", 32, 0), result("lost", 4, None), result("none", 0, .5),
-                   result("rotated_sat4_ef", 4.03, .05)]
-        status, svg = self.draw(results)
-        self.assertEqual(status, 0)
-        heights = {codec: float(group.find(f".//{SPACE}use").get("y"))
-                   for codec, group in self.codecs(ElementTree.fromstring(svg))}
-        self.assertEqual(sorted(heights, key=heights.get), ["rotated_sat4_ef", "fp16", "fp32"])
-        self.assertNotIn("nan", svg)
-        self.assertNotIn("inf", svg)
+    def test_what_has_no_place_is_left_out(self):
+        lines = [line("fp16", 24, "1e-7"), line("metric_2", 3, ""), line("fp32", 48, "0"), line("metric_3", 0, ".1"),
+                 line("two_shot_4", 4, ".1", ranks=2)]
+        self.assertEqual([codec for codec, *_ in plot.points(lines, plot.PRESETS)], ["fp16"])
 
     def test_names_of_sets_are_text(self):
-        name = "<&>$x_1$\x01"
-        status, svg = self.draw([result("fp16", 16, 1e-7, name), result("thc_sat4", 4, .1, name)])
-        self.assertEqual(status, 0)
-        texts = [t.text for t in ElementTree.fromstring(svg).iter(SPACE + "text")]
-        self.assertIn("<&>$x_1$?: 4 ranks, 1000 coordinates", texts)
-
-    def test_any_number_of_sets_shares_the_dozen(self):
-        for count in (1, 3, 13):
-            with self.subTest(count=count):
-                results = [result(codec, bits, error, f"set{i}") for i in range(count)
-                           for codec, bits, error in (("fp16", 16, 1e-7), ("thc_sat4", 4, .1), ("thc_sat2", 2, .5))]
-                tree = ElementTree.fromstring(self.draw(results)[1])
-                self.assertEqual(len(self.codecs(tree)), 3 * count)
-                self.assertLessEqual(len(self.labels(tree)), 12)
-
-    def test_no_file_is_written_twice_and_none_over_the_results(self):
-        source = self.folder / "results.svg"
-        source.write_text(json.dumps({"results": [result("fp16", 16, 1e-7)]}), encoding="utf-8")
-        before = source.read_text(encoding="utf-8")
-        one, other = str(self.folder / "one.svg"), str(self.folder / "." / "one.svg")
-        for pictures, words in (([one, other], "same file"), ([one, str(source)], "would be overwritten")):
-            errors = io.StringIO()
-            with (mock.patch("sys.argv", ["plot.py", str(source), *pictures]), contextlib.redirect_stderr(errors),
-                  self.assertRaises(SystemExit) as ended):
-                plot.main()
-            self.assertEqual(ended.exception.code, 2)
-            self.assertIn(words, errors.getvalue())
-            self.assertFalse(pathlib.Path(one).exists())
-            self.assertEqual(source.read_text(encoding="utf-8"), before)
-
-    def test_equal_results_are_equal_pictures(self):
-        results = [result("fp16", 16, 1e-7), result("thc_sat4", 4, .1)]
-        self.assertEqual(self.draw(results), self.draw(results))
-
-    def test_a_set_without_fp16_is_drawn_and_no_results_are_an_error(self):
-        self.assertEqual(self.draw([])[0], 1)
-        status, svg = self.draw([result("fp32", 32, 1e-15)])
-        self.assertEqual(status, 0)
-        self.assertEqual(len(self.codecs(ElementTree.fromstring(svg))), 1)
+        table_file = self.folder / "table.csv"
+        table_file.write_text("set,codec,ranks,bits,error\n<&>$x_1$\x01,fp16,4,24,1e-7\n", encoding="utf-8")
+        svg = self.draw(table_file)
+        self.assertIn("<&>$x_1$?", [text.text for text in ElementTree.fromstring(svg).iter(SPACE + "text")])
+        self.assertEqual(svg, self.draw(table_file))
+        with self.assertRaises(SystemExit):
+            self.draw(table_file, "another set")
 
 
 class Table(unittest.TestCase):
