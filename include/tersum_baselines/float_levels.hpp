@@ -14,50 +14,33 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/quantize/dither.hpp>
+#include <tersum/quantize/thread_scaled_floats.hpp>
 #include <tersum_baselines/group_absmax.hpp>
 
 #include <cstdint>
 
 namespace tersum::inline v0 {
 
-//! @brief Levels of `group_absmax`: the magnitudes of a float of 1 + Exponent + Mantissa bits over the largest of them,
-//! subnormals included.
+//! @brief Levels of `group_absmax`: the magnitudes of a `small_float` over the largest of them.
 //!
 //! A code is the float's own bits. Values are rounded to the nearest level in steps of 2^-20 of the largest, half-way ones to
 //! the smaller magnitude and not, as in the source, to the even one; levels below those steps are not used. Source: OCP
 //! Microscaling Formats (MX) Specification 1.0 (2023); Rouhani et al., Microscaling Data Formats for Deep Learning (2023).
-//! @tparam Exponent  Bits of the exponent, with a bias of 2^(Exponent - 1) - 1.
-//! @tparam Mantissa  Bits of the fraction.
-//! @tparam Reserved  How many of the highest codes stand for infinity and NaN. None of them is ever encoded.
 template <int Exponent, int Mantissa, int Reserved = 0>
-struct float_levels {
-  static_assert(Exponent >= 2 && Exponent <= 5 && Mantissa >= 1 && Exponent + Mantissa <= 7,
-                "tersum: float_levels<Exponent, Mantissa> needs 2 to 5 and 1 or more, 7 in all");
-  static_assert(Reserved >= 0 && Reserved <= 1 << Mantissa,
-                "tersum: float_levels<Exponent, Mantissa, Reserved> needs 0 to 2^Mantissa");
+struct float_levels : small_float<Exponent, Mantissa, Reserved> {
+  using floats = small_float<Exponent, Mantissa, Reserved>;
   constexpr description describe() const { return {"float_levels", Exponent, Mantissa, Reserved}; }
 
   static constexpr bool uniform      = false;
   static constexpr int fraction_bits = Mantissa;
-  static constexpr int bits          = 1 + Exponent + Mantissa;             //!< Of a code.
-  static constexpr int last = (1 << (Exponent + Mantissa)) - 1 - Reserved;  //!< Of the largest.
-
-  //! @brief The magnitude that the bits of a float stand for.
-  [[nodiscard]] static constexpr float magnitude(int code) noexcept
-  {
-    int const exponent = code >> Mantissa;
-    int const fraction = code & ((1 << Mantissa) - 1);
-    int const power    = (exponent > 0 ? exponent : 1) - ((1 << (Exponent - 1)) - 1) - Mantissa;
-    return static_cast<float>(exponent > 0 ? fraction + (1 << Mantissa) : fraction) *
-           detail::bits_float(static_cast<std::uint32_t>(127 + power) << 23);
-  }
   //! The largest magnitude over the power of two below it: 1.5 of E2M1.
   static constexpr float significand =
-    1 + static_cast<float>(last & ((1 << Mantissa) - 1)) / static_cast<float>(1 << Mantissa);
+    1 +
+    static_cast<float>(floats::last & ((1 << Mantissa) - 1)) / static_cast<float>(1 << Mantissa);
 
   [[nodiscard]] static constexpr float level(int i, int) noexcept
   {
-    return magnitude(i) / magnitude(last);
+    return floats::magnitude(static_cast<std::uint32_t>(i)) / floats::largest();
   }
 };
 
@@ -85,8 +68,7 @@ struct e8m0_scale {
 
   [[nodiscard]] TERSUM_INLINE static std::uint32_t encode(float ratio) noexcept
   {
-    std::uint32_t const exponent = detail::float_bits(ratio) >> 23;
-    return 127u - detail::minimum(detail::maximum(exponent, 1u), 127u);
+    return 127u - detail::minimum(detail::maximum(detail::float_bits(ratio) >> 23, 1u), 127u);
   }
   [[nodiscard]] TERSUM_INLINE static float decode(std::uint32_t code) noexcept
   {
@@ -105,23 +87,11 @@ struct e4m3_scale {
 
   [[nodiscard]] TERSUM_INLINE static std::uint32_t encode(float ratio) noexcept
   {
-    // 2^22 times the float: an integer, of which four bits are kept, and none below 2^13.
-    float const scaled           = ratio * 1879048192.0f;
-    auto const whole             = static_cast<std::uint32_t>(scaled);
-    std::uint32_t const exponent = detail::float_bits(scaled) >> 23;
-    std::uint32_t const shift    = detail::maximum(exponent, 143u) - 130u;
-    std::uint32_t const kept     = whole >> shift;
-    std::uint32_t const rest     = whole - (kept << shift);
-    std::uint32_t const half     = 1u << (shift - 1);
-    bool const up                = rest + (kept & 1u) > half;
-    return kept + (up ? 1u : 0u) + 8u * (shift - 13u);
+    return e4m3::round(ratio * 448.0f);
   }
   [[nodiscard]] TERSUM_INLINE static float decode(std::uint32_t code) noexcept
   {
-    std::uint32_t const exponent = code >> 3 & 15u;
-    std::uint32_t const kept     = (code & 7u) + (exponent > 0 ? 8u : 0u);
-    float const power            = detail::bits_float((detail::maximum(exponent, 1u) + 117u) << 23);
-    return static_cast<float>(kept) * power * 0.00223214286f;
+    return e4m3::magnitude(code) * 0.00223214286f;
   }
 };
 //! @}

@@ -68,13 +68,13 @@ __global__ void __launch_bounds__(kv_page::key::block_threads)
 
 __global__ void cast_to_nvfp4_kernel(float const* values,
                                      std::uint64_t blocks,
-                                     float largest,
+                                     float unit,
                                      std::uint64_t signs,
-                                     std::uint64_t seed,
+                                     tersum::dither_key draws,
                                      std::uint32_t* codes,
                                      std::uint8_t* scales)
 {
-  cast_to_nvfp4::cast(tersum::cuda_context{}, values, blocks, largest, signs, seed, codes, scales);
+  cast_to_nvfp4::cast(tersum::cuda_context{}, values, blocks, unit, signs, draws, codes, scales);
 }
 
 __global__ void sum_over_peers_kernel(sum_over_peers::peers all, std::uint64_t size)

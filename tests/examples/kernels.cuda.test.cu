@@ -128,8 +128,9 @@ struct on_device {
     multiply_kernel<<<blocks, key::block_threads>>>(q.get(), page, p.get());
     give(p, products);
   }
-  static void cast(std::vector<float> const& values,
-                   float largest,
+  template <class Element>
+  static void cast(std::vector<Element> const& values,
+                   float unit,
                    std::uint64_t signs,
                    std::uint64_t seed,
                    std::vector<std::uint32_t>& codes,
@@ -138,8 +139,9 @@ struct on_device {
     managed const v{values};
     managed const c{codes};
     managed const s{scales};
+    dither_key const draws{.seed = seed};
     cast_kernel<<<3, 32>>>(
-      v.get(), std::uint64_t{scales.size()}, largest, signs, seed, c.get(), s.get());
+      v.get(), std::uint64_t{scales.size()}, unit, signs, draws, c.get(), s.get());
     give(c, codes);
     give(s, scales);
   }
@@ -246,6 +248,12 @@ TEST_CASE(
   CHECK(std::abs(sum) < 5 * std::sqrt(expected));
 }
 
+// The number of a scale's byte, by the definition of the format.
+[[nodiscard]] double e4m3_in_double(std::uint8_t code)
+{
+  return code < 8 ? std::ldexp(code, -9) : std::ldexp(8 + code % 8, code / 8 - 10);
+}
+
 TEST_CASE(
   "[examples] a value in NVFP4 is one of its two neighbours, and right in the mean over seeds")
 {
@@ -254,37 +262,44 @@ TEST_CASE(
   auto const values            = normal_values(16 * blocks, 5);
   float largest                = 0;
   for (float const x : values) { largest = std::max(largest, 4 * std::abs(x)); }
+  float const whole = largest / (6 * 448);
   std::vector<double> mean(16 * blocks);
   constexpr int seeds = 20;
   for (int seed = 0; seed < seeds; ++seed) {
     std::vector<std::uint32_t> codes(2 * blocks);
     std::vector<std::uint8_t> scales(blocks);
-    on_device::cast(values, largest, 11, static_cast<std::uint64_t>(seed), codes, scales);
+    on_device::cast(values, whole, 11, static_cast<std::uint64_t>(seed), codes, scales);
     for (std::size_t block = 0; block < blocks; ++block) {
       std::vector<double> x(16);
       std::uint32_t const flips = sign_bits(block, 11);
       for (std::size_t i = 0; i < 16; ++i) {
         x[i] = static_cast<double>(values[16 * block + i]) * ((flips >> i & 1) != 0 ? -.25 : .25);
       }
-      x = tests::hadamard_transform(x);
-      double const unit =
-        static_cast<double>(e4m3_scale::decode(scales[block])) * static_cast<double>(largest) / 6;
+      x                 = tests::hadamard_transform(x);
+      double const unit = e4m3_in_double(scales[block]) * static_cast<double>(whole);
       for (std::size_t i = 0; i < 16; ++i) {
         std::uint32_t const code = codes[2 * block + i / 8] >> (4 * (i % 8)) & 15u;
         double const number      = (code < 8 ? 1 : -1) * numbers[code & 7u];
-        // Where the scale was rounded down, what is above 6 is cut.
-        double const exact = std::clamp(x[i] / unit, -6.0, 6.0);
-        auto const above = std::upper_bound(numbers.begin(), numbers.end(), std::abs(exact) - 1e-5);
-        double const gap = above == numbers.end()     ? 2
-                           : above == numbers.begin() ? .5
-                                                      : *above - above[-1];
-        REQUIRE(std::abs(number - exact) < gap + 1e-5);
+        double const exact       = x[i] / unit;
+        REQUIRE(std::abs(exact) < 6 + 1e-5);
+        auto const above =
+          std::upper_bound(numbers.begin(), numbers.end() - 1, std::abs(exact) - 1e-5);
+        REQUIRE(std::abs(number - exact) <
+                *above - (above == numbers.begin() ? 0 : above[-1]) + 1e-5);
         mean[16 * block + i] += (number - exact) / seeds;
       }
     }
   }
   // One number is off by at most 1 in standard deviation, and random bytes are 1/512 of the distance of 2 off.
   for (double const error : mean) { CHECK(std::abs(error) < 5 / std::sqrt(seeds) + 1.0 / 256); }
+  // Values of 16 bits that are the same numbers have the same codes.
+  std::vector<float> small;
+  for (auto const x : in_half(values)) { small.push_back(to_float(x)); }
+  std::vector<std::uint32_t> codes(2 * blocks), same(2 * blocks);
+  std::vector<std::uint8_t> scales(blocks);
+  on_device::cast(small, whole, 11, 1, codes, scales);
+  on_device::cast(in_half(small), whole, 11, 1, same, scales);
+  CHECK(codes == same);
 }
 
 TEST_CASE("[examples] all peers have the saturating sums")

@@ -37,8 +37,8 @@ struct float_rounding {
   //! @brief A level as such a multiple.
   [[nodiscard]] static constexpr float multiple(int i) noexcept
   {
-    constexpr float unit = factor * static_cast<float>(block_one) / levels::magnitude(levels::last);
-    return levels::magnitude(i) * unit;
+    constexpr float unit = factor * static_cast<float>(block_one) / levels::largest();
+    return levels::magnitude(static_cast<std::uint32_t>(i)) * unit;
   }
 
   static constexpr float least  = multiple(1);              //!< The distance of levels below
