@@ -9,8 +9,7 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-
-#include <cstdint>
+#include <tersum/detail/std.hpp>
 
 namespace tersum::inline v0::detail {
 
