@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The smallest whole program: four ranks, a thread each, average their gradients at 4 bits a coordinate, through an
-//! all-reduce that the library has never heard of.
+//! Four ranks, a thread each, average their gradients at 4 bits a coordinate through an all-reduce that the program brings itself.
 
 #include "support/aligned_bytes.hpp"
 #include "support/error_of.hpp"

@@ -2,10 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! One exchange on a GPU through NCCL: a codec whose rounds NCCL can sum by itself.
-//!
-//! The process is the only rank here. With more, each has its own rank in the plan and in the communicator, which
-//! ncclCommInitRank makes; nothing else changes.
+//! A GPU averages a gradient through NCCL, by a codec whose codes NCCL itself can sum.
 
 #include "support/error_of.hpp"
 
@@ -54,6 +51,7 @@ int main()
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = static_cast<float>(i * 2654435761u % 2001) / 1000.0f - 1.0f;
   }
+  // The process is the only rank. With more, each has its own rank here and in the communicator (ncclCommInitRank).
   auto const plan = codec.plan({.coordinates = values.size()}, {.size = 1, .rank = 0});
 
   cudaStream_t stream;

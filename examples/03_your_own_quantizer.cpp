@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! A quantizer of one's own: rounds without bias, but sends what is below half a step as zero. On a sparse gradient
-//! that lowers the error of every step; what it costs is the bias, which an average over the steps shows.
+//! A quantizer of your own sends values below half a step as zero: on a sparse gradient this lowers the error of every step, at the
+//! price of a bias, which an average over the steps shows.
 
 #include "support/aligned_bytes.hpp"
 #include "your_own/dead_zone_quantizer.hpp"

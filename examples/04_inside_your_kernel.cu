@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Compression in kernels of your own: one unscales, clips and encodes a gradient, the other adds the payloads of all
-//! ranks, decodes their sum and makes the step of SGD. One device plays all ranks; devices would gather the payloads.
+//! Two kernels of your own compress: one unscales, clips and encodes a gradient, the other adds the payloads of all ranks, decodes their
+//! sum and makes the step of SGD.
 
 #include "kernels/inside_your_kernel.hpp"
 #include "support/error_of.hpp"
@@ -82,7 +82,7 @@ int main()
                     .draws = {.seed = 42, .step = 0},
                     .signs = tersum::sign_key(0, 42)};
   auto const blocks = static_cast<unsigned>(chunk::blocks(count));
-  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {  // one device plays all ranks
     now.draws.rank = rank;
     compress_kernel<<<blocks, chunk::block_threads, 0, stream>>>(
       now, gradients + rank * count, count, overflow, payloads + rank * words);

@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Primitives on arrays, without a codec, a plan or a state: three ranks measure, rotate and quantize their gradients, the
-//! payloads are added in one call, and everybody dequantizes and rotates the mean back. With a cuda_executor and device
-//! memory the same calls enqueue kernels.
+//! Three ranks make an exchange of primitives on arrays, without a codec, a plan or a state: they measure, rotate and quantize, add the
+//! payloads, dequantize and rotate back.
 
 #include <tersum/tersum.hpp>
 

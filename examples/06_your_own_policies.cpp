@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! A policy of your own in every role, each in a codec between policies of the library, and the error of the mean of four
-//! ranks. The folder your_own has the policies, a file each; they run on CUDA as they are.
+//! Policies of your own, one in every role, average the gradients of four ranks in codecs whose other policies are the library's.
 
 #include "support/error_of.hpp"
 #include "support/loopback_ranks.hpp"

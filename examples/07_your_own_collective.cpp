@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! A collective of your own that takes every kind of round of an all-reduce: put the three calls of your library in the
-//! place of those of `team`.
+//! A collective of your own takes every kind of round of an all-reduce: put the three calls of your library in the place of those of
+//! `team`.
 
 #include "support/aligned_bytes.hpp"
 #include "support/error_of.hpp"

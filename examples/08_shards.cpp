@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! FSDP and ZeRO: each of four threads gets its shard of the mean of the gradients, 4 bits a coordinate on the wire, makes a
-//! step with its shard of the weights, and all get the weights of all shards, again in 4 bits.
+//! Four ranks work as under FSDP and ZeRO: each gets its shard of the mean in 4 bits a coordinate, makes a step with its shard of the
+//! weights, and gets the weights of all shards in 4 bits.
 
 #include "support/aligned_bytes.hpp"
 #include "support/error_of.hpp"

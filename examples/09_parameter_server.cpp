@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! A parameter server and three workers, which are threads of one process: CLAN's two-way codes.
+//! A parameter server and three workers, threads of one process, exchange codes of 1 bit in both directions as CLAN does.
 
 #include "parameter_server/parameter_server.hpp"
 
