@@ -37,6 +37,7 @@
   "tersum: numbers must be those of IEEE 754: compile without -fsingle-precision-constant and its like"
 #endif
 
+//! Before a function for host and device.
 #if defined(__CUDACC__)
 #define TERSUM_HOST_DEVICE __host__ __device__
 #else
@@ -51,6 +52,7 @@
 #define TERSUM_HOST_INLINE inline
 #endif
 
+//! Before a function for host and device that must be inlined.
 #if defined(__CUDACC__)
 #define TERSUM_INLINE __host__ __device__ __forceinline__
 #else

@@ -24,7 +24,6 @@ namespace tersum::inline v0 {
 //! Made by `codec.plan(layout, world)`. All sizes are exact; what a codec does not have is 0. The codec's `counts_type`
 //! adds to these members, for all codecs:
 //!
-//! - `check()` says whether this exchange can be made; if not, its sentence names the argument. `all_reduce_mean` asks first.
 //! - `agreed_scalars()` and `agreed_bytes()`: norms or magnitudes that the ranks agree on before they encode; of paired
 //!   low-rank factors P.
 //! - `payload_bytes()`: the codes, or the converted values, that one rank gives to the collective.
@@ -67,6 +66,7 @@ class plan : public Codec::counts_type {
     workspace_bytes_ = workspace_sections().bytes();
   }
 
+  //! Whether this exchange can be made. All calls that take the plan ask first, and return this status.
   [[nodiscard]] constexpr status check() const noexcept { return checked_; }
 
   //! @brief What `state_header::layout` holds: `state_version` in its lowest byte, and above it a hash of the codec's `describe()`,

@@ -24,6 +24,7 @@ enum class exchange_part : std::uint8_t { measure, encode, recompress, decode };
 //! @brief What one rank does alone. A stage is a type; `executor::perform` does it.
 namespace stage {
 
+//! @brief A stage of one part of an exchange.
 template <exchange_part Part>
 struct of_part {
   static constexpr exchange_part part = Part;
@@ -54,6 +55,7 @@ struct initialize {
 //! @brief Where ranks meet: a wire that the caller's collective is called with.
 namespace rounds {
 
+//! @brief A round that follows the stages of one part.
 template <exchange_part Part>
 struct of_part : stage::of_part<Part> {
   static constexpr bool is_round = true;
@@ -126,7 +128,7 @@ template <class... Entries, class Visit>
   return result;
 }
 
-//! @brief Walks the stages of one part, without its rounds.
+//! @brief Walks the stages of one part, without its rounds, until one returns an error; returns that.
 template <exchange_part Part, class... Entries, class Visit>
 [[nodiscard]] constexpr status walk_part(stage_list<Entries...> all, Visit&& visit)
 {

@@ -35,11 +35,14 @@ struct value_parts<float> {
   static constexpr int comparisons = 3;
 };
 
+//! What bits of these values are counted in: words without a sign, and with one. Each has as many elements as the value.
+//! @{
 template <class Value>
 using words_of = typename value_parts<Value>::words;
 
 template <class Value>
 using integers_of = typename value_parts<Value>::integers;
+//! @}
 
 //! @name Functions of values
 //! Those of vectors have the same names, and are found by their arguments: call them without `tersum::`, after `using tersum::select`.

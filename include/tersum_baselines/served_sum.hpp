@@ -63,6 +63,7 @@ template <looking_up Codec>
 //! @brief After `encode`: the table indices of the payload. Enqueued on the executor.
 //! @param workspace  As `encode` left it; it is not changed.
 //! @param indices    index_bytes(plan) bytes of the executor's memory, aligned to 16, apart from the workspace.
+//! @return  An error if the plan or the executor cannot be used, or if memory is too small, null or misaligned.
 template <class Executor, looking_up Codec>
 status pack_indices(Executor const& exec,
                     plan<Codec> const& plan,
@@ -73,6 +74,7 @@ status pack_indices(Executor const& exec,
 //! @param workspace  As `encode` left it. The steps in it are divided by the contributions.
 //! @param sums       plan.payload_bytes() bytes that came down, aligned to 16; may be the payload itself.
 //! @param arrived    For each chunk, how many ranks' contributions arrived; in the executor's memory, like all else.
+//! @return  The errors of `pack_indices`, and one if `arrived` has not a number for each chunk.
 template <class Executor, looking_up Codec>
 status unpack_sums(Executor const& exec,
                    plan<Codec> const& plan,

@@ -5,7 +5,8 @@
 
     check_names.py ROOT
 
-In headers: names in `backticks` are names of the code, @param and @tparam are parameters of what follows.
+In headers: names in `backticks` are names of the code, @param and @tparam are parameters of what follows; public functions that return
+a status say which errors it has.
 In headers and pages: files and `folders/` that are named exist. In pages: links and their anchors lead somewhere.
 Prints a line for each fault, and ends with status 1 if there is one.
 """
@@ -74,6 +75,22 @@ def header_faults(text, words):
                 yield from ((number, f"no parameter {name}") for name in sorted(missing))
 
 
+def contract_faults(text):
+    """(line, fault) of functions of a public header that return a status, and do not say in which case it is an error."""
+    hidden = r"^namespace [\w: ]*\bdetail\b.*?^}  // namespace"
+    lines = re.sub(hidden, lambda m: "\n" * m[0].count("\n"), text, flags=re.S | re.M).splitlines()
+    result = re.compile(r"(?:template <.*?> )?(?:requires.*?\) )?(?:\[\[nodiscard\]\] )?(?:constexpr |inline )*status (\w+)\(")
+    said = {}
+    for number, block in comments(lines):
+        if found := result.match(" ".join(lines[number : number + 8]).partition(";")[0]):
+            said.setdefault(found[1], []).append((number + 1, re.search(r"[Ee]rror|@return", " ".join(block))))
+    for number, line in enumerate(lines, 1):
+        if (found := result.match(line)) and found[1] not in said:
+            said[found[1]] = [(number, None)]
+    yield from ((number, f"{name} returns a status: say in which case it is an error")
+                for name, places in said.items() for number, says in places if not says)
+
+
 def anchors(page):
     titles = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", page.read_text(), flags=re.S | re.M), re.M)
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
@@ -110,7 +127,8 @@ def faults(root):
         if path.suffix in CODE:
             text = path.read_text()
             said = "\n".join(line[line.index("//") :] if "//" in line else "" for line in text.splitlines())
-            for number, fault in [*header_faults(text, words), *file_faults(said, files)]:
+            calls = [] if "detail" in path.parts else contract_faults(text)
+            for number, fault in [*header_faults(text, words), *file_faults(said, files), *calls]:
                 yield path, number, fault
     for page in sorted([*root.glob("*.md"), *(root / "docs").rglob("*.md"), *(root / "bench").glob("*.md")]):
         if page.name != "CHANGELOG.md":  # which tells of what was

@@ -21,7 +21,7 @@ namespace tersum::inline v0 {
 //! @brief A matrix of float, half or bfloat16 in the executor's memory, row after row.
 template <gradient_element Element>
 struct matrix_view {
-  Element const* values;
+  Element const* values;  //!< rows * columns of them, aligned to their size.
   std::uint64_t rows;
   std::uint64_t columns;
 };
@@ -64,7 +64,7 @@ template <executor Executor, gradient_element Element>
                                  std::span<float> left,
                                  std::span<std::byte> workspace = {});
 
-//! @brief right = M^T left: Q of P. As `left_factor`, with the sides exchanged.
+//! @brief right = M^T left: Q of P. Memory, errors and stream are as for `left_factor`, with the sides exchanged.
 template <executor Executor, gradient_element Element>
 [[nodiscard]] status right_factor(Executor const& exec,
                                   matrix_view<Element> const& matrix,

@@ -46,7 +46,8 @@ template <executor Executor, reduce_op Op>
                             std::span<typename Op::element> to,
                             std::span<typename Op::element const* const> payloads);
 
-//! @brief The same where the payloads lie one after the other, as an all-gather leaves them.
+//! @brief The same where the payloads lie one after the other, as an all-gather leaves them. *Errors*: those of a list, and a number of
+//! ranks out of range or whose payloads are not all of `gathered`.
 //! @param gathered  `ranks` payloads of to.size() elements.
 //! @param ranks     1 to 4096.
 template <executor Executor, reduce_op Op>

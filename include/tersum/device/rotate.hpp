@@ -54,7 +54,8 @@ template <executor Executor, chunk_rotator Rotator, readable_values Values>
 //! again, up to rounding.
 //!
 //! *Reads* `rotated`, *writes* the `values` that there are. Elements of 16 bits are rounded to the nearest one that is
-//! finite, so that halves end at +-65504. The same conditions and errors as for `rotate`.
+//! finite, so that halves end at +-65504. Conditions, errors and stream are those of `rotate`; give rotator and key of the way
+//! there.
 template <executor Executor, chunk_rotator Rotator, writable_values Values>
 [[nodiscard]] status rotate_back(Executor const& exec,
                                  Rotator const& rotator,

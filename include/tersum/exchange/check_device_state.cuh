@@ -56,7 +56,7 @@ template <tuning_holder... Of, class Codec>
                                  plan<Codec> const& plan,
                                  std::span<std::byte const> state) noexcept;
 
-//! @brief The same, and whether the bytes are those that were sealed. One flipped bit, wherever it is, is always found.
+//! @brief The same, and whether the bytes are those that were sealed, with the errors of both.
 template <tuning_holder... Of, class Codec>
 [[nodiscard]] status check_state(basic_cuda_executor<Of...> const& exec,
                                  plan<Codec> const& plan,

@@ -18,6 +18,10 @@
 //! agree on, and no agreed_wire: casts of all or of random coordinates, two shots of fixed chunks,
 //! alternating low-rank factors, and TopK, whose payload is a gathered_wire. Their `agrees<Codec>` is false.
 //!
+//! *Errors* of each call: the plan cannot be made (`plan::check`); an array has another size than the plan says, is null, is misaligned
+//! (state and workspace: to 16 bytes) or overlaps another; the executor cannot run. Then nothing was written. A launch that the CUDA
+//! runtime refuses is `execution_failed`: the exchange cannot go on.
+//!
 //! A wire of no elements needs no reduction. The bypass wire may be reduced at any time before `decode`, but if it is
 //! reduced after `encode`, feedback does not see values in it that are not finite. The gradient must not change
 //! between `measure` and `decode`, which overwrites it with the mean.
@@ -54,6 +58,7 @@ concept writable_memory = std::ranges::contiguous_range<T> &&
 template <class T>
 struct gradient_view;
 
+//! Memory of which `gradient_view` makes a span.
 template <class T>
 concept viewed_memory = requires(T& memory)
 {
@@ -77,8 +82,8 @@ concept gradient_memory = viewed_memory<T> ||
 //! @param state  plan.state_bytes() bytes of the executor's memory, aligned to 16.
 //! @param seed   Makes the random numbers of all exchanges: any number, the same on every rank.
 //!
-//! A program that was compiled not to compute as IEEE 754 says is refused. Where the kernels of a device are at fault, which the call cannot
-//! know, it leaves a state that `check_state` refuses.
+//! *Errors*: those above, and a program that was compiled not to compute as IEEE 754 says. Where the kernels of a device are at fault,
+//! which the call cannot know, it leaves a state that `check_state` refuses.
 //!
 //! @par Example
 //! @snippet examples/transports/mpi_all_reduce.cpp initialize
@@ -90,7 +95,7 @@ status initialize(Executor const& exec,
 
 //! @brief Begins an exchange: computes what the ranks agree on. Afterwards `agreed_wire` and `bypass_wire` are ready.
 //!
-//! Enqueued on the executor; does not synchronize. If an argument is at fault, nothing was written.
+//! Enqueued on the executor; does not synchronize. exchange.hpp lists the errors.
 //! @param exec       Does the work: `cpu_executor` or `cuda_executor`.
 //! @param plan       Of this rank.
 //! @param gradient   plan.coordinates() elements of the executor's memory.
@@ -107,7 +112,7 @@ status measure(Executor const& exec,
 //! in `payload_wire` (two shots: `scattered_wire`; TopK: `gathered_wire`).
 //!
 //! It chooses the chunks that travel, where the codec chooses, and derives the quantization step of each. Enqueued on
-//! the executor; does not synchronize.
+//! the executor; does not synchronize. exchange.hpp lists the errors.
 //! @param exec       As for `measure`, like the following.
 //! @param plan       Of this rank.
 //! @param gradient   Unchanged since `measure`.
@@ -123,7 +128,7 @@ status encode(Executor const& exec,
 //! @brief Decodes and adds the ranks' codes of this rank's part and encodes their mean, once the scattered wire has been
 //! exchanged. Afterwards the part is ready in `gathered_wire`.
 //!
-//! Enqueued on the executor; does not synchronize.
+//! Enqueued on the executor; does not synchronize. exchange.hpp lists the errors.
 //! @param exec       As for `measure`, like the following.
 //! @param plan       Of this rank.
 //! @param gradient   Unchanged since `measure`.
@@ -141,7 +146,7 @@ status recompress(Executor const& exec,
 //! @brief Ends an exchange, once all wires have been reduced: the gradient becomes the mean over the ranks, and the
 //! state is that of the next step.
 //!
-//! Enqueued on the executor; does not synchronize.
+//! Enqueued on the executor; does not synchronize. exchange.hpp lists the errors.
 //! @param exec       As for `measure`, like the following.
 //! @param plan       Of this rank.
 //! @param gradient   Receives the mean, the same bits on every rank.

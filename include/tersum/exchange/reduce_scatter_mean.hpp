@@ -68,7 +68,8 @@ status reduce_scatter_mean(Executor const& exec,
                            Reduce&& reduce);
 
 //! @brief Ends a sharded exchange that is made in parts: after `measure`, the sum of `bypass_wire`, `encode` and the exchange
-//! of `shards_wire` (or the reduce-scatter of `summed_wire`), writes the mean to the shard. Parameters as above.
+//! of `shards_wire` (or the reduce-scatter of `summed_wire`), writes the mean to the shard. Parameters and errors as above. Enqueued on
+//! the executor; does not synchronize.
 template <executor Executor, ending_in_shards Codec, gradient_memory Shard>
 status decode_shard(Executor const& exec,
                     plan<Codec> const& plan,

@@ -69,6 +69,9 @@ template <class T, class Codec>
 }  // namespace detail
 
 //! @name The rounds of an exchange
+//! What the caller's collective is called with: views into the workspace of a plan, aligned to 16 bytes, which cost nothing and check
+//! nothing. A wire can travel after the call that makes it ready (exchange.hpp), and must have travelled before the next call that needs
+//! it. A round that the codec does not have does not compile.
 //! @{
 
 //! The agreed scalars: the norms or the magnitudes; of paired low-rank factors it is P.

@@ -33,7 +33,8 @@ namespace tersum::inline v0 {
 //! timeout. Then the connections of the context are closed, so that those who wait for this rank are told at once, and
 //! every further call fails: connect a new context. Messages of unlike sizes never meet; ranks that wait for another
 //! size end with their timeouts. Ignore SIGPIPE in the program, because Gloo writes to sockets whose
-//! other end may be gone. Use a transport from one thread at a time; several transports need a context each.
+//! other end may be gone. Use a transport from one thread at a time; several transports need a context each. The members are those that
+//! `transport` asks for.
 class gloo_transport {
  public:
   //! @param context  Connected; kept alive by the transport.

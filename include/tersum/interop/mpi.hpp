@@ -28,6 +28,9 @@ namespace tersum::inline v0 {
 //! and destructor are collective; destroy it before MPI_Finalize. Sums and maxima of float and of integers are MPI's
 //! own; other operations go in the wire as an `mpi_op`.
 //!
+//! The members are those that `transport` asks for. *Errors*, besides MPI's own in `status::native`: `unsupported` where 2^31
+//! elements or more are moved at once.
+//!
 //! MPI has no time limits. With a `timeout` every call is made in MPI's nonblocking form, which is polled until it is
 //! done or the time is over. A call that did not end in time cannot be cancelled, and MPI goes on using its memory.
 //! After a timeout, as after any error, `check` fails; the program must keep the memory of the exchange and end without

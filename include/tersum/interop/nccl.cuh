@@ -53,8 +53,8 @@ inline constexpr ncclRedOp_t nccl_operation_of =
 //!
 //! Collectives are enqueued and can be captured in a CUDA graph. `wait` blocks, with a time limit; `exchange_word` uses
 //! it. What NCCL cannot add, such as saturating lanes, moves as bytes and is added by the executor's kernels. With
-//! `ncclConfig_t::blocking = 0` the time limit also covers the making of connections. NCCL's error is in
-//! status::native.
+//! `ncclConfig_t::blocking = 0` the time limit also covers the making of connections. The members are those that `transport` asks
+//! for, and what aborts a communicator whose rank is gone. NCCL's error is in `status::native`.
 class nccl_transport {
  public:
   //! Waits for the communicator to be ready. Allocates 16 bytes of device memory on the stream, once.

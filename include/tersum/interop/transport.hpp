@@ -17,7 +17,10 @@
 namespace tersum::inline v0 {
 
 //! @name Atoms of a transport
-//! All ranks make all calls in the same order. A failure is a status, at least on this rank; after it the transport
+//! All ranks make all calls in the same order. Each call *reads and writes* memory of the kind that the transport moves (of the host,
+//! or of a device), *needs* no alignment beyond that of elements and no scratch memory, and has moved everything when it returns, or
+//! has enqueued it on the transport's stream. What is sent and what is received do not overlap, except where a call works in place.
+//! *Errors*: a failure is a status, at least on this rank, with the library's own number in `status::native`; after it the transport
 //! cannot be used any more. Arrays are cut as `rank_blocks` says.
 //! @{
 
@@ -36,8 +39,8 @@ concept has_ranks = requires(T const& t)
     } -> std::same_as<status>;
 };
 
-//! `exchange_word(to, value, from, received)` sends 64 bits of host memory to one rank and receives as many from
-//! another. Used at set-up.
+//! `exchange_word(to, value, from, received)` sends 64 bits of host memory to one rank and receives as many from another, for which
+//! it waits. `agree_on` and `probe_network` call it; exchanges do not.
 template <class T>
 concept has_exchange_word = requires(T const& t, std::uint64_t value, std::uint64_t& received)
 {
@@ -57,7 +60,7 @@ concept has_send_receive = requires(T const& t, std::byte const* sent, std::byte
 };
 
 //! `all_to_all(data, blocks, received)` sends block k of each rank's data to rank k, which receives the ranks' blocks
-//! one after the other, its own among them.
+//! one after the other, its own among them: size() times blocks.bytes(rank()) bytes.
 template <class T>
 concept has_all_to_all =
   requires(T const& t, std::byte const* data, rank_blocks const& blocks, std::byte* received)

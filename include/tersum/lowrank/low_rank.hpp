@@ -22,7 +22,7 @@ enum class low_rank_schedule : std::uint8_t {
 };
 
 //! @brief A matrix M (rows x columns) is approximated by P Q^T, where P is rows x r, Q is columns x r, and r is at most
-//! `Rank`.
+//! `Rank`. Source: Vogels et al., PowerSGD (NeurIPS'19).
 //!
 //! @tparam Rank            1 to 64. For a matrix with fewer rows or columns r is their number.
 //! @tparam Orthogonalizer  `robust_cholesky_qr2`, `cholesky_qr2` or `gram_schmidt`.

@@ -19,6 +19,7 @@ namespace tersum::inline v0 {
 //! The performance model: plain functions of numbers that a plan gives or a user measures. Times are seconds, sizes bytes.
 namespace model {
 
+//! What takes no time: as a bandwidth or as a rate.
 inline constexpr double unlimited = std::numeric_limits<double>::infinity();
 
 //! @brief What connects the ranks, as one of them sees it while all of them send.

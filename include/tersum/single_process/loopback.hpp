@@ -33,7 +33,8 @@ enum class reduction_order : std::uint8_t {
 //! @brief Reduces the wires of all ranks and gives every rank the result.
 //!
 //! The arrays lie in the executor's memory, and the work is enqueued on it. In ring order the array is cut into one
-//! block for each rank, as `rank_blocks` does; the partial sum is the left operand.
+//! block for each rank, as `rank_blocks` does; the partial sum is the left operand. *Errors*: wires of unlike counts; those of the
+//! executor.
 template <class Executor, reduce_op Op>
 [[nodiscard]] status loopback_all_reduce(Executor const& exec,
                                          std::span<wire<Op> const> ranks,
@@ -51,7 +52,8 @@ struct loopback_rank {
   std::span<std::byte> workspace;  //!< Of this rank alone.
 };
 
-//! @brief `all_reduce_mean` for all ranks in one call, round by round. The ranks' states must be initialized.
+//! @brief `all_reduce_mean` for all ranks in one call, round by round. The ranks' states must be initialized. *Errors*: those of
+//! `all_reduce_mean`; no ranks, or more than 256; a plan whose rank is not its place in the list.
 template <class Executor, class Codec, class Element>
 [[nodiscard]] status loopback_all_reduce_mean(Executor const& exec,
                                               std::span<loopback_rank<Codec, Element> const> ranks,
@@ -69,7 +71,7 @@ struct loopback_shard {
   std::span<std::byte> workspace;  //!< Of this rank alone.
 };
 
-//! @brief `reduce_scatter_mean` for all ranks in one call, round by round. The ranks' states must be initialized.
+//! @brief `reduce_scatter_mean` for all ranks in one call, round by round, with errors as of `loopback_all_reduce_mean`.
 template <class Executor, class Codec, class Element, class ShardElement>
 [[nodiscard]] status loopback_reduce_scatter_mean(
   Executor const& exec, std::span<loopback_shard<Codec, Element, ShardElement> const> ranks);
@@ -86,7 +88,7 @@ struct loopback_values {
   std::span<std::byte> workspace;  //!< Of this rank alone.
 };
 
-//! @brief `all_gather_values` for all ranks in one call, round by round. The ranks' states must be initialized.
+//! @brief `all_gather_values` for all ranks in one call, round by round, with errors as of `loopback_all_reduce_mean`.
 template <class Executor, class Codec, class ShardElement, class Element>
 [[nodiscard]] status loopback_all_gather_values(
   Executor const& exec, std::span<loopback_values<Codec, ShardElement, Element> const> ranks);
