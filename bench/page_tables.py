@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the tables of README.md and docs/results.md that are made of committed results.
+"""Writes the tables of pages that are made of committed results, and says where the picture of time to accuracy has other numbers.
 
     python3 bench/page_tables.py            ends with status 1 if a page has another table than the results give
     python3 bench/page_tables.py --write    writes the tables
@@ -47,6 +47,10 @@ two_shot_1_ef""".split()
 MORE_RANKS = ("two_shot_4", "sharded_4", "allocated_4", "rotated_sat4")
 SPEED = ("norms", "encode", "encode_feedback", "recompress", "decode", "exchange", "reduce")
 SETS = ("step20", "step300", "step100", "step200")
+
+
+# The trainings whose time is shown.
+TASKS = {"transformer_large": "transformer", "cnn_large": "CNN"}
 
 
 def results():
@@ -122,9 +126,38 @@ def speed_table(_):
     return markdown(["codec", *header], [[name, *(medians[name].get(operation, "") for operation in header)] for name in order])
 
 
+def times_of_training():
+    """Summaries of the trainings on a network of 1 Gbit/s, task by task."""
+    paths = [TRAININGS / "results" / f"{task}.json" for task in TASKS]
+    runs = [run for run in trainings.read(*paths) if (run["ranks"], run["mbit"]) == (2, 1000)]
+    return sorted(trainings.summaries(runs), key=lambda line: list(TASKS).index(line["task"]))
+
+
+def times_table(_):
+    lines, last = [], None
+    for line in times_of_training():
+        mean, error = (short(value, 4) for value in line["difference"])
+        lines.append(["" if line["task"] == last else TASKS[line["task"]], f"`{line['codec']}`", f"{line['bits']:.2f}",
+                      f"{line['loss']:.4f}" if line["codec"] == "fp16" else f"{mean} ± {error.lstrip('+')}",
+                      f"{line['milliseconds']:.1f}", f"{line['speed']:.2f}"])
+        last = line["task"]
+    return markdown(["task", "<codec", "bits", "above fp16's", "ms a step", "times as fast to fp16's loss"], lines)
+
+
+def where_pictures_differ():
+    drawn = dict(re.findall(r'<g id="speed-([^"]*)">.*?>([^<>]*)</text>',
+                            (ROOT / "docs/time_to_accuracy.svg").read_text(encoding="utf-8"), re.S))
+    lines = times_of_training()
+    wanted = {f"{task}-{k}": f"{line['speed']:.2f}" for task in TASKS
+              for k, line in enumerate(line for line in lines if line["task"] == task)}
+    if drawn != wanted:
+        yield f"docs/time_to_accuracy.svg shows {drawn}, the results say {wanted}: examples/time_to_accuracy/report.py draws it"
+
+
 PAGES = {
     "README.md": {"presets": presets_table},
     "docs/results.md": {"codecs": codecs_table, "ranks": ranks_table, "speed": speed_table},
+    "docs/utility.md": {"times": times_table},
 }
 
 
@@ -157,7 +190,7 @@ def main():
         elif text != before:
             print(f"{name} has another table than the results give: python3 bench/page_tables.py --write")
             faults += 1
-    for fault in where_others_come_first():
+    for fault in [*where_others_come_first(), *where_pictures_differ()]:
         print(fault)
         faults += 1
     print(f"{faults} faults")

@@ -1,7 +1,9 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""The table and the picture of what run.py trained: report.py FOLDER PICTURE
+"""The table and the picture of what run.py trained, of one number of ranks at one rate: that of docs by
+
+    report.py docs/time_to_accuracy.svg 2 1000 examples/time_to_accuracy/results/{transformer,cnn}_large.json
 
 A seed's target is fp16's last rolling mean with that seed and 1 % of it. "Times as fast" is fp16's time to the target over the
 codec's, the median over the seeds that reach it. "Above fp16's" is the mean of the paired differences over the seeds, with its
@@ -45,8 +47,10 @@ def mean_and_error(values):
     return mean, statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
 
 
-def read(folder):
-    runs = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(pathlib.Path(folder).glob("*.json"))]
+def read(*paths):
+    """The runs of files, each of which has one or a list."""
+    found = [json.loads(pathlib.Path(path).read_text(encoding="utf-8")) for path in paths]
+    runs = [run for of_file in found for run in (of_file if isinstance(of_file, list) else [of_file])]
     for run in runs:
         run["smooth"] = rolling(run["curve"], run["rolling"])
         run["final"] = run["smooth"][-1][2]
@@ -110,6 +114,8 @@ def draw(runs, lines, picture):
     rates = sorted({line["mbit"] for line in lines})
     codecs = list(dict.fromkeys(line["codec"] for line in lines))
     color = {codec: "black" if codec == "fp16" else pyplot.get_cmap("tab20")(k % 20) for k, codec in enumerate(codecs)}
+    # Text is text, and the same picture has the same bytes.
+    matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "tersum"})
     figure, axes = pyplot.subplots(len(tasks), len(rates) + 1, squeeze=False, layout="constrained",
                                    figsize=(4.2 * (len(rates) + 1), 3.2 * len(tasks)))
     for row, task in zip(axes, tasks):
@@ -125,18 +131,19 @@ def draw(runs, lines, picture):
         row[-1].barh([line["codec"] for line in shown], [line["speed"] or 0 for line in shown],
                      color=[color[line["codec"]] for line in shown])
         for place, line in enumerate(shown):
-            if line["speed"] is None:
-                row[-1].text(0.02, place, "does not reach it", va="center", fontsize=7)
+            speed = "does not reach it" if line["speed"] is None else f"{line['speed']:.2f}"
+            row[-1].text((line["speed"] or 0) + 0.02, place, speed, va="center", fontsize=7, gid=f"speed-{task}-{place}")
+        row[-1].margins(x=0.12)
         row[-1].axvline(1, color="black", linewidth=0.8)
         row[-1].invert_yaxis()
         row[-1].set_title(f"times as fast as fp16 to its loss, {rates[0] or 'no limit of'} Mbit/s", fontsize=9)
         row[-1].tick_params(labelsize=7)
-    figure.savefig(picture)
+    figure.savefig(picture, metadata={"Date": None} if str(picture).endswith(".svg") else None)
     pyplot.close(figure)
 
 
-def report(folder, picture):
-    runs = read(folder)
+def report(runs, picture):
+    """Prints the table, writes it beside the picture, and draws."""
     lines = summaries(runs)
     text = table(lines)
     print(text)
@@ -150,5 +157,10 @@ def report(folder, picture):
     print(f"\nwritten: {target}, {target.with_suffix('.md')}")
 
 
+def main(picture, ranks, rate, *paths):
+    runs = [run for run in read(*paths) if (run["ranks"], run["mbit"]) == (int(ranks), int(rate))]
+    draw(runs, summaries(runs), picture)
+
+
 if __name__ == "__main__":
-    report(sys.argv[1], sys.argv[2])
+    main(*sys.argv[1:])

@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 from momenta import MOMENTA
-from report import report
+from report import read, report
 from tasks import TASKS
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -160,7 +160,7 @@ def main():
                 complete = train(runs, network) and complete
     finally:
         network.close()
-    report(folder, given.out / ("quick.svg" if quick else "time_to_accuracy.svg"))
+    report(read(*sorted(folder.glob("*.json"))), given.out / ("quick.svg" if quick else "time_to_accuracy.svg"))
     return 0 if complete else 1
 
 

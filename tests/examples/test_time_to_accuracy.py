@@ -98,7 +98,7 @@ class Report(unittest.TestCase):
                     run = {"task": "t", "mbit": 0, "ranks": 2, "codec": codec, "seed": seed, "bits": 4.0, "rolling": 1,
                            "curve": curve}
                     pathlib.Path(folder, f"{codec}{seed}.json").write_text(json.dumps(run), encoding="utf-8")
-            lines = report.summaries(report.read(folder))
+            lines = report.summaries(report.read(*pathlib.Path(folder).glob("*.json")))
         self.assertEqual([line["codec"] for line in lines], ["fp16", "other"])
         mean, error = lines[1]["difference"]
         self.assertAlmostEqual(mean, 0.2)
