@@ -7,7 +7,8 @@
 
 Below "```text stages of FORM" a line has a call of exchange.hpp, where it changes, and the name of a stage, or "=>" and
 the name of a round. These must be the last stages and rounds of a codec of that form, in their order, in their calls. What only
-some codecs have may be left out: what stands in `stages_if`, and one of two lists of rounds.
+some codecs have may be left out: what stands in `stages_if`, and one of two lists of rounds. Each role in the table of concepts.md is
+named in the codec above it, and does something in the picture below it, but for coder and form, which are made of what is there.
 """
 
 import pathlib
@@ -58,6 +59,14 @@ def drawn(block):
             yield call, match[2]
 
 
+def roles_left_out(page):
+    """Roles of the table that the composed codec, or the picture of its stages, does not name."""
+    roles = re.findall(r"^\| ([\w-]+) \| [^|]*\? \|", page, re.M)
+    composed = re.findall(r"//(.*)", re.search(r"^```cpp\n(.*?)^```", page, re.S | re.M)[1])
+    picture = re.search(r"^```text stages of in_wire\n(.*?)^```", page, re.S | re.M)[1]
+    return [role for role in roles or ["all"] if role not in "".join(composed) or (role not in picture and role not in ("coder", "form"))]
+
+
 def main():
     root = pathlib.Path(sys.argv[1])
     headers = root / "include" / "tersum"
@@ -66,6 +75,7 @@ def main():
     page = "".join((root / "docs" / name).read_text() for name in ("concepts.md", "codecs.md"))
     pictures = re.findall(r"^```text stages of (\S+)\n(?:call [^\n]*\n)?(.*?)^```", page, re.S | re.M)
     faults = [] if len(pictures) == 4 else [f"{len(pictures)} pictures"]
+    faults += [f"docs/concepts.md does not draw the role {role}" for role in roles_left_out((root / "docs/concepts.md").read_text())]
     for form, block in pictures:
         lines = list(drawn(block))
         of_form = stages_of(codec, (headers / "form" / f"{form}.hpp").read_text())
