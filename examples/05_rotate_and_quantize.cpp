@@ -39,12 +39,14 @@ int main()
   }
 
   // What the ranks would agree on: the sum of the squared norms of each chunk, in the order of the ranks.
+  //! [agree]
   std::vector<float> norms(ranks * chunks), agreed(chunks);
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     std::span<float> const own = std::span{norms}.subspan(rank * chunks, chunks);
     run([&] { return chunk_norms(exec, chunks_of, gradients[rank], own); });
   }
   run([&] { return reduce(exec, tersum::native_sum<float>{}, agreed, norms, ranks); });
+  //! [agree]
 
   // The step: three root mean squares of a rank's coordinates go to the end of the grid.
   std::vector<float> scales(chunks), steps(chunks);
@@ -55,6 +57,7 @@ int main()
     steps[c]         = tersum::step_of_rotated<rotation>(both);
   }
 
+  //! [encode]
   std::uint64_t const signs = tersum::sign_key(training_step, seed);
   std::vector<float> rotated(rotated_size(rotation{}, size));
   std::vector<std::uint32_t> payloads(ranks * words), sum(words);
@@ -65,13 +68,16 @@ int main()
     run([&] { return rotate(exec, rotation{}, gradients[rank], rotated, signs); });
     run([&] { return quantize(exec, chunks_of, codes{}, lanes, rotated, scales, draws, payload); });
   }
+  //! [encode]
 
   // An all-reduce of uint32 with saturating_add<8> does the same among processes.
+  //! [decode]
   run([&] { return reduce(exec, tersum::saturating_add<8>{}, sum, payloads, ranks); });
 
   std::vector<float> mean(size);
   run([&] { return dequantize(exec, chunks_of, codes{}, lanes, sum, ranks, steps, rotated); });
   run([&] { return rotate_back(exec, rotation{}, rotated, mean, signs); });
+  //! [decode]
   if (!s.ok()) {
     std::fprintf(stderr, "%s\n", s.message.data());
     return 1;

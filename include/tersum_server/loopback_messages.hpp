@@ -85,7 +85,7 @@ class loopback_post {
   std::vector<letter> held_;
 };
 
-//! @brief One rank of a `loopback_post`, used by one thread.
+//! @brief One rank of a `loopback_post`, used by one thread. *Errors*: a rank that the post does not have.
 class loopback_messages {
  public:
   loopback_messages(loopback_post& post, int rank) noexcept : post_(&post), rank_(rank) {}

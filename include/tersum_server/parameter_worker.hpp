@@ -75,6 +75,8 @@ class parameter_worker {
   //! @param tensor    Of the plan. Once in a step.
   //! @param gradient  As many coordinates as the plan says. It must live, unchanged, until `pull_all` has returned.
   //! @param gain      Of feedback (`decayed_feedback`), the server's too: the learning rate of the last step over that of this one.
+  //! @return  An error if tensor or gradient is not of the plan, if the gain is negative or not finite, or if the tensor has been pushed
+  //!          in this step; the transport's errors.
   [[nodiscard]] status push(std::size_t tensor, std::span<float> gradient, float gain = 1);
 
   //! @brief Waits for the means of all that was pushed, which replace the gradients, and ends the step.
@@ -83,10 +85,10 @@ class parameter_worker {
   //!          Then weights lack what the others have added to theirs meanwhile. The transport's errors.
   [[nodiscard]] status pull_all();
 
-  //! Pushes all tensors and pulls them.
+  //! Pushes all tensors and pulls them. *Errors*: those of both, and a number of gradients that is not that of the plan's tensors.
   [[nodiscard]] status exchange(std::span<std::span<float> const> gradients, float gain = 1);
 
-  //! Tells the server that nothing more will come.
+  //! Tells the server that nothing more will come. *Errors*: the transport's.
   [[nodiscard]] status leave();
 
   [[nodiscard]] worker_counts const& counts() const noexcept { return counts_; }

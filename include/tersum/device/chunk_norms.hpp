@@ -34,6 +34,9 @@ template <chunker Chunker>
 //! multiply-adds, then added pairwise. The norm of a chunk is not finite if one of its values is not, or if the sum of squares
 //! exceeds the range of float. Enqueued on the executor; does not synchronize.
 //! @param chunker  `fixed_chunks<C>`, or any other with a `chunk_size`: a power of two, 32 or more.
+//!
+//! @par Example
+//! @snippet examples/05_rotate_and_quantize.cpp agree
 template <executor Executor, chunker Chunker, readable_values Values>
 [[nodiscard]] status chunk_norms(Executor const& exec,
                                  Chunker const& chunker,

@@ -22,6 +22,9 @@ namespace tersum::inline v0 {
 //! @param reducer    What added them.
 //! @param world      How many ranks' codes the words sum, 1 or more.
 //! @param steps      Of each chunk; `chunk_step::decode` makes the mean over the world.
+//!
+//! @par Example
+//! @snippet examples/05_rotate_and_quantize.cpp decode
 template <executor Executor,
           chunker Chunker,
           quantizer Quantizer,

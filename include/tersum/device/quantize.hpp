@@ -46,6 +46,9 @@ template <chunker Chunker, reducer Reducer>
 //! @param scales     `chunk_step::encode` of each chunk: 2^fraction_bits over its step; a value times its scale must stay
 //!                   below 2^23. 0 makes zeros of any values.
 //! @param key        Seed, step and rank of the dither.
+//!
+//! @par Example
+//! @snippet examples/05_rotate_and_quantize.cpp encode
 template <executor Executor,
           chunker Chunker,
           quantizer Quantizer,

@@ -50,6 +50,9 @@ template <executor Executor, reduce_op Op>
 //! ranks out of range or whose payloads are not all of `gathered`.
 //! @param gathered  `ranks` payloads of to.size() elements.
 //! @param ranks     1 to 4096.
+//!
+//! @par Example
+//! @snippet examples/05_rotate_and_quantize.cpp decode
 template <executor Executor, reduce_op Op>
 [[nodiscard]] status reduce(Executor const& exec,
                             Op const& op,

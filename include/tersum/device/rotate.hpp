@@ -43,6 +43,9 @@ template <chunk_rotator Rotator>
 //! synchronize.
 //! @param rotator  `partial_hadamard<C>`, or one of your own of 128 to 32768 coordinates.
 //! @param key      `sign_key(step, seed)`: the same on every rank, fresh in every step.
+//!
+//! @par Example
+//! @snippet examples/05_rotate_and_quantize.cpp encode
 template <executor Executor, chunk_rotator Rotator, readable_values Values>
 [[nodiscard]] status rotate(Executor const& exec,
                             Rotator const& rotator,

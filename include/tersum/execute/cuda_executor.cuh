@@ -68,16 +68,17 @@ inline namespace TERSUM_ARCHITECTURES {
 
 //! @brief Enqueues on one stream of the current device. Never synchronizes, allocates or reads device memory.
 //!
-//! All memory given to its calls is device memory. Addresses are checked for alignment, but not for where they lie. A
-//! state that `initialize` has not filled for the same plan is undefined behaviour, since the state is not read back
-//! for a check: `exchange/check_device_state.cuh` does that, where it is asked to. A whole exchange can be captured in a CUDA graph: what changes from step to step lies in the state.
-//! Short kernels may be launched while the kernel before them on the stream ends, whoever launched that, and wait for its end before they touch memory
-//! (`cuda_tuning::overlap_launches`). A selection of more than `cuda_tuning::select_alone` chunks is a cooperative launch, of as many blocks
-//! as the whole device has resident at once: where the stream has fewer multiprocessors than the device, as in a green context, it may be refused.
-//! There is no default stream: name one, as a `cudaStream_t`, or as what converts to it or holds it. For chunks above 8192 coordinates each call raises a kernel's limit of shared
-//! memory, on the host.
+//! *Memory*: all that its calls are given is device memory. Calls check whether addresses are aligned, but not where they lie. A state
+//! that `initialize` has not filled for the same plan is undefined behaviour: no call reads it back, but those of
+//! `exchange/check_device_state.cuh`. *Stream*: name one, as a `cudaStream_t`, or as what converts to it or holds it; there is no
+//! default. A whole exchange can be captured in a CUDA graph, since what changes from step to step lies in the state. *Errors*:
+//! `execution_failed` where the CUDA runtime refuses a launch or a copy, with its number in `status::native`.
 //!
-//! `Of` is a `tuning_holder`; where there is none, the defaults.
+//! A short kernel may start while the kernel before it on the stream ends, whoever launched that; it waits for that end before it
+//! touches memory (`cuda_tuning::overlap_launches`). A selection of more than `cuda_tuning::select_alone` chunks is a cooperative launch
+//! of as many blocks as the whole device has resident at once, which the runtime may refuse where the stream has fewer multiprocessors,
+//! as in a green context. For chunks above 8192 coordinates each call raises a kernel's limit of shared memory, on the host.
+//! @tparam Of  A `tuning_holder`, or nothing: the defaults.
 template <tuning_holder... Of>
 struct basic_cuda_executor : exchange_launches<basic_cuda_executor<Of...>> {
   static_assert(sizeof...(Of) <= 1, "tersum: basic_cuda_executor takes one tuning_holder, or none");

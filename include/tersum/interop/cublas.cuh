@@ -54,7 +54,8 @@ struct cublas_executor : cuda_executor {
     return {};
   }
 
-  //! A stage of an exchange: products by cuBLAS, all else as `cuda_executor` does it.
+  //! A stage of an exchange: products by cuBLAS, all else as `cuda_executor` does it. *Errors*: those of `cuda_executor`; cuBLAS's
+  //! own, in `status::native`; a table that is too small or misaligned.
   template <class Stage, class Codec, class Element>
   [[nodiscard]] status perform(Stage const& stage,
                                plan<Codec> const& plan,

@@ -86,7 +86,7 @@ class loopback_group {
 };
 
 //! @brief One rank of a `loopback_group`, used by one thread. It only moves bytes; `reduce_over` adds by
-//! `schedule::direct`.
+//! `schedule::direct`. *Errors*: those of `check`, and `transport_failed` where a rank does not come within the group's timeout.
 class loopback_transport {
  public:
   loopback_transport(loopback_group& group, int rank) noexcept : group_(&group), rank_(rank) {}

@@ -29,7 +29,8 @@ namespace tersum::inline v0 {
 //!
 //! A thread of it receives all the time, since Gloo ends all connections of a rank whose wait was too long; so sending waits for nobody
 //! who lives. A rank that dies or disconnects ends the messages of all: let all ranks keep their contexts until the server has ended.
-//! Ignore SIGPIPE in the program. Collectives may go on over the same context.
+//! Ignore SIGPIPE in the program. Collectives may go on over the same context. *Errors*: as `message_transport` has them; an exception
+//! of Gloo is `transport_failed`.
 class gloo_messages {
  public:
   //! @param context     Connected; kept alive.
