@@ -51,15 +51,17 @@ struct cuda_tuning {
   //! Beyond, a kernel before it does, which has a thread for each chunk.
   std::uint64_t derive_in_encode = 1 << 20;
 
-  //! Whether the short kernels of an exchange (steps, selections, the encoding that derives steps, the end) are launched while the kernel before
-  //! them ends, by a programmatic dependent launch, where all architectures of the build are sm_90 or later; no device has run it.
+  //! Whether the short kernels of an exchange (steps, selections, the encoding that derives steps, the end) are launched
+  //! while the kernel before them ends, by a programmatic dependent launch, where all architectures of the build are sm_90
+  //! or later; no device has run it.
   bool overlap_launches = true;
 
   int reduce_threads = 256;  //!< Sums of payloads,
   int reduce_vectors = 4;    //!< so many accesses of 16 bytes a thread, all in flight at once.
 
-  //! A selection: a power of two of threads from 32 to 1024, and up to how many chunks one block does all of it; beyond, several with so
-  //! many chunks a thread, which wait for each other, or more where fewer blocks are resident at once (a cooperative launch).
+  //! A selection: a power of two of threads from 32 to 1024, and up to how many chunks one block does all of it; beyond,
+  //! several with so many chunks a thread, which wait for each other, or more where fewer blocks are resident at once (a
+  //! cooperative launch).
   int select_threads          = 512;
   std::uint64_t select_alone  = 4096;
   std::uint64_t select_chunks = 1;

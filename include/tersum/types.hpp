@@ -160,8 +160,9 @@ inline constexpr float sendable_below = std::is_same_v<T, half> ? 0x1p20f
 
 //! @brief The largest magnitude of a summand with which no sum of `world` of them leaves `T`, in any order of additions.
 //!
-//! Of up to 1024 halves it is 65504 / world, rounded down to so few bits that all of its multiples up to `world` are halves. Rounding
-//! is monotonic, so that no partial sum is above the multiple of its number of summands. Otherwise it is a power of two.
+//! Of up to 1024 halves it is 65504 / world, rounded down to so few bits that all of its multiples up to `world` are
+//! halves. Rounding is monotonic, so that no partial sum is above the multiple of its number of summands. Otherwise it is a
+//! power of two.
 template <gradient_element T>
 [[nodiscard]] constexpr float largest_summand(int world) noexcept
 {

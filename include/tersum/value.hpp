@@ -15,10 +15,12 @@
 
 namespace tersum::inline v0 {
 
-//! @brief The words and signed integers of 32 bits that belong to a type of values. The vectors of each instruction set have theirs.
+//! @brief The words and signed integers of 32 bits that belong to a type of values. The vectors of each instruction set
+//! have theirs.
 //!
-//! Both have the operators of integers, and what is compared goes into `select`. Products of floats are not to be added without `fma`. Variables are `auto`, since
-//! nvcc 13.0 takes no named type of vectors inside of a function that is for devices too.
+//! Both have the operators of integers, and what is compared goes into `select`. Products of floats are not to be added
+//! without `fma`. Variables are `auto`, since nvcc 13.0 takes no named type of vectors inside of a function that is for
+//! devices too.
 template <class Value>
 struct value_parts {
   using words    = typename Value::own_words;
@@ -45,7 +47,8 @@ using integers_of = typename value_parts<Value>::integers;
 //! @}
 
 //! @name Functions of values
-//! Those of vectors have the same names, and are found by their arguments: call them without `tersum::`, after `using tersum::select`.
+//! Those of vectors have the same names, and are found by their arguments: call them without `tersum::`, after `using
+//! tersum::select`.
 //! @{
 //! The bits of a float, and the float of bits.
 [[nodiscard]] TERSUM_INLINE constexpr std::uint32_t to_bits(float value) noexcept
@@ -103,8 +106,8 @@ template <class T>
 #endif
 }
 
-//! @brief The smaller of two that are not negative, and the larger of two that are not both negative. As integers: devices then take
-//! three at once.
+//! @brief The smaller of two that are not negative, and the larger of two that are not both negative. As integers: devices
+//! then take three at once.
 [[nodiscard]] TERSUM_INLINE constexpr float smaller_size(float a, float b) noexcept
 {
   return from_bits(to_words(smaller(to_integers(to_bits(a)), to_integers(to_bits(b)))));
@@ -126,9 +129,9 @@ template <class T>
   return ::fmaf(a, b, c);
 }
 
-//! @brief 1.5 2^23 + Offset + the integer nearest to value * scale, ties to even, as the bits of a float: that integer is in the low
-//! bits. A product of 2^22 or more is a larger integer with a sign, one of -2^22 or less a smaller one, as far as they do not reach 2^31;
-//! what is not a number gives any.
+//! @brief 1.5 2^23 + Offset + the integer nearest to value * scale, ties to even, as the bits of a float: that integer is
+//! in the low bits. A product of 2^22 or more is a larger integer with a sign, one of -2^22 or less a smaller one, as far
+//! as they do not reach 2^31; what is not a number gives any.
 //! @tparam Offset  An even number.
 template <int Offset>
 [[nodiscard]] TERSUM_INLINE std::uint32_t rounded_bits(float value, float scale) noexcept

@@ -15,9 +15,9 @@ namespace tersum::inline v0 {
 
 //! @brief `Size` neighbours to the registers of one thread, as floats, 16 bytes at a time.
 //!
-//! Threads may call it alone. A warp reads or writes all bytes of its sectors, but not in one access, so that they must stay in the cache
-//! between two; chunks of a warp are better off with `load_chunk`. On sm_90 a float takes a quarter of an instruction, a value of 16
-//! bits one and an eighth.
+//! Threads may call it alone. A warp reads or writes all bytes of its sectors, but not in one access, so that they must
+//! stay in the cache between two; chunks of a warp are better off with `load_chunk`. On sm_90 a float takes a quarter of an
+//! instruction, a value of 16 bits one and an eighth.
 //! @tparam Size  A multiple of 8.
 //! @param from   Floats, halves or bfloat16, aligned to 16 bytes.
 template <block_context Context, gradient_element Element, std::size_t Size>

@@ -36,9 +36,9 @@ template <executor Executor, reduce_op Op>
 //! So the result is that of n-1 calls on two, also of operations that are not associative, with one pass over memory
 //! instead of n-1. *Reads* to.size() elements from each address, *writes* `to`, which may be payloads[0] and must not
 //! overlap the others. *Needs* no workspace; the list itself lies in the host's memory and is not needed after the call.
-//! One launch for up to 64 payloads, one more for each further 63, and as many again for elements that are not whole vectors of
-//! 16 bytes in all arrays. One payload is copied. *Errors*: no payload, a null or misaligned address, an overlap. Enqueued on the executor; does
-//! not synchronize.
+//! One launch for up to 64 payloads, one more for each further 63, and as many again for elements that are not whole
+//! vectors of 16 bytes in all arrays. One payload is copied. *Errors*: no payload, a null or misaligned address, an
+//! overlap. Enqueued on the executor; does not synchronize.
 //! @param payloads  The first element of each rank's payload, in memory of the executor.
 template <executor Executor, reduce_op Op>
 [[nodiscard]] status reduce(Executor const& exec,
@@ -46,8 +46,8 @@ template <executor Executor, reduce_op Op>
                             std::span<typename Op::element> to,
                             std::span<typename Op::element const* const> payloads);
 
-//! @brief The same where the payloads lie one after the other, as an all-gather leaves them. *Errors*: those of a list, and a number of
-//! ranks out of range or whose payloads are not all of `gathered`.
+//! @brief The same where the payloads lie one after the other, as an all-gather leaves them. *Errors*: those of a list, and
+//! a number of ranks out of range or whose payloads are not all of `gathered`.
 //! @param gathered  `ranks` payloads of to.size() elements.
 //! @param ranks     1 to 4096.
 //!

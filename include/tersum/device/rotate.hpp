@@ -39,8 +39,8 @@ template <chunk_rotator Rotator>
 //! rotated_size(rotator, values.size()), 2^31 chunks or more, a null address, `rotated` not aligned to 16 bytes, an overlap.
 //!
 //! Every executor makes the same bits, and they are those that an exchange quantizes. A rotator with only the plain form is
-//! called on memory, by a host thread or by the threads of a block; chunks of up to 16384 then fit a GPU. If a value is not finite, no value of its chunk is afterwards. Enqueued on the executor; does not
-//! synchronize.
+//! called on memory, by a host thread or by the threads of a block; chunks of up to 16384 then fit a GPU. If a value is not
+//! finite, no value of its chunk is afterwards. Enqueued on the executor; does not synchronize.
 //! @param rotator  `partial_hadamard<C>`, or one of your own of 128 to 32768 coordinates.
 //! @param key      `sign_key(step, seed)`: the same on every rank, fresh in every step.
 //!

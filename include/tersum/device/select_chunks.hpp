@@ -67,10 +67,11 @@ struct chunk_place {
 //! is not norms.size(), 2^29 chunks or more, a rule with weights of tensors or by tensor, a workspace that is too small, a null or
 //! misaligned address, an overlap.
 //!
-//! Norms must not be negative; one that is not finite counts as infinite. Equal ones take turns: with `turn` 0 the lowest index
-//! comes first, and with 0, 1, 2, ... each is chosen about as often as the others. Give all ranks the same number. Nothing is sorted:
-//! two or three histograms find the threshold. The choice is that of an exchange after `turn` others, the same on every executor.
-//! Enqueued on the executor: one launch, beyond 4096 chunks a cooperative one; does not synchronize.
+//! Norms must not be negative; one that is not finite counts as infinite. Equal ones take turns: with `turn` 0 the lowest
+//! index comes first, and with 0, 1, 2, ... each is chosen about as often as the others. Give all ranks the same number.
+//! Nothing is sorted: two or three histograms find the threshold. The choice is that of an exchange after `turn` others,
+//! the same on every executor. Enqueued on the executor: one launch, beyond 4096 chunks a cooperative one; does not
+//! synchronize.
 //! @tparam Norm  float or bfloat16.
 template <executor Executor, gradient_element Norm>
 [[nodiscard]] status select_chunks(Executor const& exec,

@@ -62,11 +62,12 @@ status all_gather_values(Executor const& exec,
 
 //! @name In parts
 //! For callers that overlap the rounds with other work: `encode_shard`, then the gathers of `published_bypass_wire` and
-//! `published_wire`, then `decode_values`. Parameters and errors as above; the values must not change in between. Both enqueue on the
-//! executor and do not synchronize.
+//! `published_wire`, then `decode_values`. Parameters and errors as above; the values must not change in between. Both
+//! enqueue on the executor and do not synchronize.
 //! @{
 
-//! Encodes this rank's shard, after which both wires hold this rank's parts. *Errors*: those of arguments; then nothing was written.
+//! Encodes this rank's shard, after which both wires hold this rank's parts. *Errors*: those of arguments; then nothing was
+//! written.
 template <executor Executor, publishing Codec, gradient_values Shard, gradient_memory Values>
 status encode_shard(Executor const& exec,
                     plan<Codec> const& plan,
@@ -75,7 +76,8 @@ status encode_shard(Executor const& exec,
                     std::span<std::byte> state,
                     std::span<std::byte> workspace);
 
-//! Decodes the shards of all ranks, which both wires now hold, into the values. *Errors*: those of arguments; then nothing was written.
+//! Decodes the shards of all ranks, which both wires now hold, into the values. *Errors*: those of arguments; then nothing
+//! was written.
 template <executor Executor, publishing Codec, gradient_memory Values>
 status decode_values(Executor const& exec,
                      plan<Codec> const& plan,

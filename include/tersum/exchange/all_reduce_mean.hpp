@@ -29,16 +29,15 @@ namespace tersum::inline v0 {
 //! @param state      From `initialize`; plan.state_bytes() bytes, aligned to 16. Carries seed, step, head-room and
 //!                   residual.
 //! @param workspace  plan.workspace_bytes() bytes, aligned to 16, contents irrelevant.
-//! @param reduce     Your collective, or what `reduce_over` makes of a transport. It is called once for each round, with
-//!                   a `wire`, and must replace wire.data[0 .. wire.count) by the reduction over the ranks by `wire.op`,
-//!                   with the same bits on every rank. (Under `codec` with `allocated_chunks` the operation also takes
-//!                   the element's position.) It must run after what the executor has enqueued, and before what the
-//!                   executor enqueues next. It returns nothing, a `status`, or a transport's integer or enumerator of
-//!                   which 0 means success.
-//!                   Under `two_shot` it is also called with a `scatter_wire`, whose parts it must exchange, and
-//!                   with a `gather_wire`, whose parts it must gather. If it accepts a `scatter_wire`, a `gather_wire` and a `part_recompression` in one
-//!                   call, it is called with all three instead, and can move the parts in pieces.
-//!                   It may do stages itself, between the executor's: those of which its member `does` says so.
+//! @param reduce     Your collective, or what `reduce_over` makes of a transport. It is called once for each round, with a
+//!                   `wire`, and must replace wire.data[0 .. wire.count) by the reduction over the ranks by `wire.op`, with
+//!                   the same bits on every rank. (Under `codec` with `allocated_chunks` the operation also takes the
+//!                   element's position.) It must run after what the executor has enqueued, and before what the executor
+//!                   enqueues next. It returns nothing, a `status`, or a transport's integer or enumerator of which 0 means
+//!                   success. Under `two_shot` it is also called with a `scatter_wire`, whose parts it must exchange, and
+//!                   with a `gather_wire`, whose parts it must gather. If it accepts a `scatter_wire`, a `gather_wire` and
+//!                   a `part_recompression` in one call, it is called with all three instead, and can move the parts in
+//!                   pieces. It may do stages itself, between the executor's: those of which its member `does` says so.
 //! @return  The first error. If a single rank finds a fault in its arguments, such as a null pointer, it returns before
 //!          its first round, and the other ranks wait for it as long as their transport does. If `reduce` fails, the
 //!          gradient is unchanged, but the residual of a codec with feedback has moved on: restore the state from a

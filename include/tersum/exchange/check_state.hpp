@@ -48,8 +48,8 @@ template <class Codec>
 [[nodiscard]] status check_state(plan<Codec> const& plan,
                                  std::span<std::byte const> state) noexcept;
 
-//! @brief The same, and whether the bytes are those that were sealed. One flipped bit, wherever it is, is always found. *Errors*: those
-//! above, and bytes, a plan or a version other than those that were sealed.
+//! @brief The same, and whether the bytes are those that were sealed. One flipped bit, wherever it is, is always found.
+//! *Errors*: those above, and bytes, a plan or a version other than those that were sealed.
 template <class Codec>
 [[nodiscard]] status check_state(plan<Codec> const& plan,
                                  std::span<std::byte const> state,

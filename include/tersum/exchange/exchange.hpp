@@ -18,9 +18,9 @@
 //! agree on, and no agreed_wire: casts of all or of random coordinates, two shots of fixed chunks,
 //! alternating low-rank factors, and TopK, whose payload is a gathered_wire. Their `agrees<Codec>` is false.
 //!
-//! *Errors* of each call: the plan cannot be made (`plan::check`); an array has another size than the plan says, is null, is misaligned
-//! (state and workspace: to 16 bytes) or overlaps another; the executor cannot run. Then nothing was written. A launch that the CUDA
-//! runtime refuses is `execution_failed`: the exchange cannot go on.
+//! *Errors* of each call: the plan cannot be made (`plan::check`); an array has another size than the plan says, is null,
+//! is misaligned (state and workspace: to 16 bytes) or overlaps another; the executor cannot run. Then nothing was written.
+//! A launch that the CUDA runtime refuses is `execution_failed`: the exchange cannot go on.
 //!
 //! A wire of no elements needs no reduction. The bypass wire may be reduced at any time before `decode`, but if it is
 //! reduced after `encode`, feedback does not see values in it that are not finite. The gradient must not change
@@ -82,8 +82,8 @@ concept gradient_memory = viewed_memory<T> ||
 //! @param state  plan.state_bytes() bytes of the executor's memory, aligned to 16.
 //! @param seed   Makes the random numbers of all exchanges: any number, the same on every rank.
 //!
-//! *Errors*: those above, and a program that was compiled not to compute as IEEE 754 says. Where the kernels of a device are at fault,
-//! which the call cannot know, it leaves a state that `check_state` refuses.
+//! *Errors*: those above, and a program that was compiled not to compute as IEEE 754 says. Where the kernels of a device
+//! are at fault, which the call cannot know, it leaves a state that `check_state` refuses.
 //!
 //! @par Example
 //! @snippet examples/transports/mpi_all_reduce.cpp initialize

@@ -16,17 +16,17 @@ namespace tersum::inline v0 {
 //! own, such as one that counts launches or runs kernels on another machine.
 //!
 //! `Executor` models `launching_executor` and also has run(kernel, blocks, args) for the kernels of exchanges: it calls
-//! kernel(context, args) in that many blocks of `Kernel::threads<Codec>` threads with `Kernel::shared<Codec>` bytes of shared
-//! memory, and nothing for 0 blocks. The context models `block_context`. An executor that can have blocks resident together also has
-//! `run_together`, with the same arguments and on a `grid_context` (`has_run_together`); without it one block makes a selection, however
-//! many chunks there are.
+//! kernel(context, args) in that many blocks of `Kernel::threads<Codec>` threads with `Kernel::shared<Codec>` bytes of
+//! shared memory, and nothing for 0 blocks. The context models `block_context`. An executor that can have blocks resident
+//! together also has `run_together`, with the same arguments and on a `grid_context` (`has_run_together`); without it one
+//! block makes a selection, however many chunks there are.
 //! @tparam Executor  The class that derives from this one.
 template <class Executor>
 struct exchange_launches {
   //! @brief Launches the kernels of a stage of `Codec::stages`, or of `stage::initialize`.
   //!
-  //! Enqueued in the order of the calls; does not synchronize. *Errors*: that of the first launch that fails, after which it makes no
-  //! more.
+  //! Enqueued in the order of the calls; does not synchronize. *Errors*: that of the first launch that fails, after which
+  //! it makes no more.
   template <class Stage, class Codec, class Element>
   [[nodiscard]] status perform(Stage const& stage,
                                plan<Codec> const& plan,

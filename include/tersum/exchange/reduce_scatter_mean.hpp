@@ -45,10 +45,10 @@ concept gradient_values = gradient_memory<T> ||
 //! @param workspace  plan.workspace_bytes() bytes, aligned to 16, contents irrelevant. How many depends on the rank.
 //! @param reduce     Your collective, or what `reduce_over` makes of a transport. It is called with a `wire` of the
 //!                   coordinates that bypass the codec, if there are any, to sum it over the ranks; and with a
-//!                   `shards_wire_of`, whose parts it must exchange. With `summed_codes` it is called with a `wire`
-//!                   of norms, and with a `summed_wire_of`, which it must reduce and scatter. It must run after what the executor has enqueued, and
-//!                   before what the executor enqueues next. It returns nothing, a `status`, or a transport's integer or
-//!                   enumerator of which 0 means success.
+//!                   `shards_wire_of`, whose parts it must exchange. With `summed_codes` it is called with a `wire` of
+//!                   norms, and with a `summed_wire_of`, which it must reduce and scatter. It must run after what the
+//!                   executor has enqueued, and before what the executor enqueues next. It returns nothing, a `status`, or
+//!                   a transport's integer or enumerator of which 0 means success.
 //! @return  The first error, as of `all_reduce_mean`. If `reduce` fails, the shard is unchanged, but the residual of a codec
 //!          with feedback has moved on.
 //!
@@ -67,9 +67,9 @@ status reduce_scatter_mean(Executor const& exec,
                            std::span<std::byte> workspace,
                            Reduce&& reduce);
 
-//! @brief Ends a sharded exchange that is made in parts: after `measure`, the sum of `bypass_wire`, `encode` and the exchange
-//! of `shards_wire` (or the reduce-scatter of `summed_wire`), writes the mean to the shard. Parameters and errors as above. Enqueued on
-//! the executor; does not synchronize.
+//! @brief Ends a sharded exchange that is made in parts: after `measure`, the sum of `bypass_wire`, `encode` and the
+//! exchange of `shards_wire` (or the reduce-scatter of `summed_wire`), writes the mean to the shard. Parameters and errors
+//! as above. Enqueued on the executor; does not synchronize.
 template <executor Executor, ending_in_shards Codec, gradient_memory Shard>
 status decode_shard(Executor const& exec,
                     plan<Codec> const& plan,

@@ -34,10 +34,11 @@ template <class Codec>
 
 //! @brief All that feedback keeps, in the unit of the gradient.
 //!
-//! The last plan.coordinates() floats are the rank's own residual, in the order of the gradient. Under `two_shot`
-//! with fixed chunks other floats come before them: what the second encoding lost of the chunks that this rank owns. Under `kept_by_owners` there are only these, under `kept_by_ranks` none of them.
-//! Only the same rank of a world of the same size can use those again. Under `publish` there is one float for each
-//! coordinate of the rank's shard. Under `kept_in<bfloat16>` all of them are bfloat16s.
+//! The last plan.coordinates() floats are the rank's own residual, in the order of the gradient. Under `two_shot` with
+//! fixed chunks other floats come before them: what the second encoding lost of the chunks that this rank owns. Under
+//! `kept_by_owners` there are only these, under `kept_by_ranks` none of them. Only the same rank of a world of the same
+//! size can use those again. Under `publish` there is one float for each coordinate of the rank's shard. Under
+//! `kept_in<bfloat16>` all of them are bfloat16s.
 //! @param plan   The plan of the state.
 //! @param state  plan.state_bytes() bytes, initialized.
 template <class Codec>
@@ -69,9 +70,9 @@ template <class T, class Codec>
 }  // namespace detail
 
 //! @name The rounds of an exchange
-//! What the caller's collective is called with: views into the workspace of a plan, aligned to 16 bytes, which cost nothing and check
-//! nothing. A wire can travel after the call that makes it ready (exchange.hpp), and must have travelled before the next call that needs
-//! it. A round that the codec does not have does not compile.
+//! What the caller's collective is called with: views into the workspace of a plan, aligned to 16 bytes, which cost nothing
+//! and check nothing. A wire can travel after the call that makes it ready (exchange.hpp), and must have travelled before
+//! the next call that needs it. A round that the codec does not have does not compile.
 //! @{
 
 //! The agreed scalars: the norms or the magnitudes; of paired low-rank factors it is P.

@@ -42,9 +42,9 @@ concept stream_holder = requires(T const& of)
 
 //! @brief While one lives, calls of its host thread on executors of CUDA enqueue nothing: what they would launch is loaded.
 //!
-//! Drivers load a kernel when it is launched first, and may wait until the device is idle: for ever, if a kernel on it waits for a rank that the same
-//! thread has still to launch. A thread with several ranks makes the call of each once before, under this, or has all kernels loaded at
-//! the start (CUDA_MODULE_LOADING=EAGER in the environment):
+//! Drivers load a kernel when it is launched first, and may wait until the device is idle: for ever, if a kernel on it
+//! waits for a rank that the same thread has still to launch. A thread with several ranks makes the call of each once
+//! before, under this, or has all kernels loaded at the start (CUDA_MODULE_LOADING=EAGER in the environment):
 //!
 //!     { tersum::loading_kernels const scope; status = all_reduce_mean(exec, plan, gradient, state, workspace, std::cref(fused)); }
 class loading_kernels {
@@ -68,16 +68,18 @@ inline namespace TERSUM_ARCHITECTURES {
 
 //! @brief Enqueues on one stream of the current device. Never synchronizes, allocates or reads device memory.
 //!
-//! *Memory*: all that its calls are given is device memory. Calls check whether addresses are aligned, but not where they lie. A state
-//! that `initialize` has not filled for the same plan is undefined behaviour: no call reads it back, but those of
-//! `exchange/check_device_state.cuh`. *Stream*: name one, as a `cudaStream_t`, or as what converts to it or holds it; there is no
-//! default. A whole exchange can be captured in a CUDA graph, since what changes from step to step lies in the state. *Errors*:
-//! `execution_failed` where the CUDA runtime refuses a launch or a copy, with its number in `status::native`.
+//! *Memory*: all that its calls are given is device memory. Calls check whether addresses are aligned, but not where they
+//! lie. A state that `initialize` has not filled for the same plan is undefined behaviour: no call reads it back, but those
+//! of `exchange/check_device_state.cuh`. *Stream*: name one, as a `cudaStream_t`, or as what converts to it or holds it;
+//! there is no default. A whole exchange can be captured in a CUDA graph, since what changes from step to step lies in the
+//! state. *Errors*: `execution_failed` where the CUDA runtime refuses a launch or a copy, with its number in
+//! `status::native`.
 //!
-//! A short kernel may start while the kernel before it on the stream ends, whoever launched that; it waits for that end before it
-//! touches memory (`cuda_tuning::overlap_launches`). A selection of more than `cuda_tuning::select_alone` chunks is a cooperative launch
-//! of as many blocks as the whole device has resident at once, which the runtime may refuse where the stream has fewer multiprocessors,
-//! as in a green context. For chunks above 8192 coordinates each call raises a kernel's limit of shared memory, on the host.
+//! A short kernel may start while the kernel before it on the stream ends, whoever launched that; it waits for that end
+//! before it touches memory (`cuda_tuning::overlap_launches`). A selection of more than `cuda_tuning::select_alone` chunks
+//! is a cooperative launch of as many blocks as the whole device has resident at once, which the runtime may refuse where
+//! the stream has fewer multiprocessors, as in a green context. For chunks above 8192 coordinates each call raises a
+//! kernel's limit of shared memory, on the host.
 //! @tparam Of  A `tuning_holder`, or nothing: the defaults.
 template <tuning_holder... Of>
 struct basic_cuda_executor : exchange_launches<basic_cuda_executor<Of...>> {
@@ -126,8 +128,8 @@ struct basic_cuda_executor : exchange_launches<basic_cuda_executor<Of...>> {
                            std::uint64_t blocks,
                            detail::exchange_args<Codec, Element> const& args) const;
 
-  //! Launches kernel(context) in blocks of `Kernel::threads` threads, a number or a member of `cuda_tuning`, with `Kernel::shared` bytes of shared memory; none for
-  //! 0 blocks. The kernel is passed by value and holds its arguments.
+  //! Launches kernel(context) in blocks of `Kernel::threads` threads, a number or a member of `cuda_tuning`, with
+  //! `Kernel::shared` bytes of shared memory; none for 0 blocks. The kernel is passed by value and holds its arguments.
   template <class Kernel>
   [[nodiscard]] status run(Kernel const& kernel, std::uint64_t blocks) const;
   //! @}

@@ -17,11 +17,11 @@ namespace tersum::inline v0 {
 //! @brief `Feedback` whose residuals, of ranks and of owners, take less of the state than floats: as bfloat16s 2 bytes for each
 //! coordinate instead of 4.
 //!
-//! What is kept is rounded at random to one of the two bfloat16s beside it, with its own value as the expected one, in the pass that
-//! writes it. The draw is a function of seed, step, rank and coordinate, so that all executors keep the same bits. To the nearest
-//! would lose what is added to a coordinate that waits long for its turn (docs/developer/research.md has the measurement). The memory
-//! that an exchange moves falls by 2 bytes for each reading or writing of a coordinate's residual.
-//! Codecs of low-rank factors take floats.
+//! What is kept is rounded at random to one of the two bfloat16s beside it, with its own value as the expected one, in the
+//! pass that writes it. The draw is a function of seed, step, rank and coordinate, so that all executors keep the same
+//! bits. To the nearest would lose what is added to a coordinate that waits long for its turn (docs/developer/research.md
+//! has the measurement). The memory that an exchange moves falls by 2 bytes for each reading or writing of a coordinate's
+//! residual. Codecs of low-rank factors take floats.
 //! @tparam Residual  bfloat16, or float, which changes nothing.
 template <class Residual, feedback Feedback = error_feedback>
 requires(gradient_element<Residual>&& Feedback::enabled) struct kept_in : Feedback {

@@ -64,10 +64,11 @@ template <bool Ask, chunker Chunker, rotator Rotator, feedback Feedback, metric 
 //! An exchange has two rounds: what the ranks agree on, and the payload; and a third for the coordinates that bypass the codec, if
 //! any. The ranks agree on steps for codes, and on norms where a chunker chooses by them.
 //!
-//! A cast with `fixed_chunks` converts all coordinates, and agrees on nothing: the baseline, and what users have today; its chunk size
-//! says only how kernels divide the work. With `top_chunks` it is TopKC. Feedback and a metric are for chunkers that choose. In a
-//! metric coordinates are divided by their scales first, norms are of the quotients, and these travel. So the chunks that are chosen
-//! are large beside what they usually are, and halves hold them however small the coordinates are.
+//! A cast with `fixed_chunks` converts all coordinates, and agrees on nothing: the baseline, and what users have today; its
+//! chunk size says only how kernels divide the work. With `top_chunks` it is TopKC. Feedback and a metric are for chunkers
+//! that choose. In a metric coordinates are divided by their scales first, norms are of the quotients, and these travel. So
+//! the chunks that are chosen are large beside what they usually are, and halves hold them however small the coordinates
+//! are.
 struct in_wire {
   static constexpr bool in_shards = false;
   constexpr description describe() const { return {"in_wire"}; }

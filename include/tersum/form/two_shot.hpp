@@ -181,13 +181,13 @@ static_assert(form<two_shot>);
 
 //! @brief `two_shot` whose owners encode the mean with another coder, of another width, than that of what they were sent.
 //!
-//! The traffic is that of a ring all-reduce of the mean of both. If the errors of the ranks have nothing in common the mean loses
-//! D(up) rho + D(down) (1 + D(up) rho) of its energy. D is the error of a codebook, `distortion()`, and rho the mean energy of
-//! the ranks' gradients over n times that of their mean: 1 where gradients are independent, 1 / n where they are equal, above 1
-//! where they oppose each other. The nearer rho is to 1 / n, the more of the bits belong on the way down. At rho = 1/16, 1 bit up and
-//! 3 down lose .073, 2 and 2 lose .143 at the same traffic; at rho = 1 they lose .63 and .28. All ranks rotate by the same signs, so
-//! that ranks that resemble each other make similar errors, which adds to that: docs/codecs.md says how much. THC (Li et al., NSDI'24)
-//! sends indices of 4 bits up and sums of 8 bits down.
+//! The traffic is that of a ring all-reduce of the mean of both. If the errors of the ranks have nothing in common the mean
+//! loses D(up) rho + D(down) (1 + D(up) rho) of its energy. D is the error of a codebook, `distortion()`, and rho the mean
+//! energy of the ranks' gradients over n times that of their mean: 1 where gradients are independent, 1 / n where they are
+//! equal, above 1 where they oppose each other. The nearer rho is to 1 / n, the more of the bits belong on the way down. At
+//! rho = 1/16, 1 bit up and 3 down lose .073, 2 and 2 lose .143 at the same traffic; at rho = 1 they lose .63 and .28. All
+//! ranks rotate by the same signs, so that ranks that resemble each other make similar errors, which adds to that:
+//! docs/codecs.md says how much. THC (Li et al., NSDI'24) sends indices of 4 bits up and sums of 8 bits down.
 //! @tparam Down  `scaled_codes` of a codebook, such as `scaled_codes<lloyd_max<8>>`.
 template <coder Down>
 struct two_shot_to : two_shot {

@@ -22,10 +22,11 @@ template <class Codec>
 
 //! @brief A collective for `all_reduce_mean`, with the bits of `reduce_over<Schedule>`.
 //!
-//! Sums by `direct` or `ring`, those of summed shards too, and the parts of a two-shot codec, move in pieces. What NCCL sums itself,
-//! and what is gathered, moves whole. The transport needs a stream of its own beside the executor's. The two meet by events, so an
-//! exchange can be captured in a CUDA graph from the executor's stream. The constructor creates the events; keep the
-//! object while exchanges are under way. *Errors* are those of `transport_reduce`, but that the two streams must differ.
+//! Sums by `direct` or `ring`, those of summed shards too, and the parts of a two-shot codec, move in pieces. What NCCL
+//! sums itself, and what is gathered, moves whole. The transport needs a stream of its own beside the executor's. The two
+//! meet by events, so an exchange can be captured in a CUDA graph from the executor's stream. The constructor creates the
+//! events; keep the object while exchanges are under way. *Errors* are those of `transport_reduce`, but that the two
+//! streams must differ.
 template <schedule Schedule = schedule::automatic>
 class nccl_pieces {
  public:

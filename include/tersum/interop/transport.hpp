@@ -17,11 +17,11 @@
 namespace tersum::inline v0 {
 
 //! @name Atoms of a transport
-//! All ranks make all calls in the same order. Each call *reads and writes* memory of the kind that the transport moves (of the host,
-//! or of a device), *needs* no alignment beyond that of elements and no scratch memory, and has moved everything when it returns, or
-//! has enqueued it on the transport's stream. What is sent and what is received do not overlap, except where a call works in place.
-//! *Errors*: a failure is a status, at least on this rank, with the library's own number in `status::native`; after it the transport
-//! cannot be used any more. Arrays are cut as `rank_blocks` says.
+//! All ranks make all calls in the same order. Each call *reads and writes* memory of the kind that the transport moves (of
+//! the host, or of a device), *needs* no alignment beyond that of elements and no scratch memory, and has moved everything
+//! when it returns, or has enqueued it on the transport's stream. What is sent and what is received do not overlap, except
+//! where a call works in place. *Errors*: a failure is a status, at least on this rank, with the library's own number in
+//! `status::native`; after it the transport cannot be used any more. Arrays are cut as `rank_blocks` says.
 //! @{
 
 //! `rank()` is from 0 to `size()` - 1; `check()` says whether the transport can be used.

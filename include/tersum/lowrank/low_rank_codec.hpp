@@ -34,8 +34,8 @@ namespace tersum::inline v0 {
 //! exchange starts from Q. Alternating: one round, P = M Q with the orthonormal Q of the exchange before, or Q = M^T P,
 //! in turns. Half of the matrices begin with each, so that all exchanges have one length.
 //!
-//! With feedback, M is the gradient plus what the mean of the last exchange left out. Without it, the power iteration still goes on from exchange to exchange. Sources: Vogels et
-//! al., PowerSGD (NeurIPS'19); Zhang et al., ACP-SGD (ICDCS'23).
+//! With feedback, M is the gradient plus what the mean of the last exchange left out. Without it, the power iteration still
+//! goes on from exchange to exchange. Sources: Vogels et al., PowerSGD (NeurIPS'19); Zhang et al., ACP-SGD (ICDCS'23).
 //!
 //! @tparam LowRank   `low_rank<r, Orthogonalizer>`.
 //! @tparam Wire      Element of the factors on the wire: float, half or bfloat16.

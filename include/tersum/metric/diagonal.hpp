@@ -14,9 +14,9 @@ namespace tersum::inline v0 {
 
 //! @brief The caller writes the scales, into `metric_scales` of the state: for example Adam's square root of the second moment.
 //!
-//! All ranks must write the same bits, before `measure` of the step for which they hold; `initialize` makes them zeros. A zero
-//! says that nothing is known of a coordinate. Where a chunk has nothing but zeros it is encoded as it is. Under `low_rank_codec` all this
-//! holds of a matrix in the place of a chunk.
+//! All ranks must write the same bits, before `measure` of the step for which they hold; `initialize` makes them zeros. A
+//! zero says that nothing is known of a coordinate. Where a chunk has nothing but zeros it is encoded as it is. Under
+//! `low_rank_codec` all this holds of a matrix in the place of a chunk.
 struct given_diagonal {
   static constexpr bool scaled = true;
   constexpr description describe() const { return {"given_diagonal", floor}; }
@@ -38,7 +38,8 @@ struct given_diagonal {
 //! one, and old ones are forgotten in about `horizon` steps. Every rank decodes the same means, so all hold the same scales.
 //! A step in which a rank's gradient is not finite leaves them as they were.
 //! @tparam Scale  float, or bfloat16 for half of the state: what one step changes is often less than its 8 bits show, so a
-//!                scale is rounded at random to one of its neighbours, with its own value as the expected one. All ranks draw the same.
+//!                scale is rounded at random to one of its neighbours, with its own value as the expected one. All ranks
+//!                draw the same.
 template <class Scale>
 struct kept_diagonal_in {
   static constexpr bool scaled = true;

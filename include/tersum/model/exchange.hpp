@@ -101,8 +101,8 @@ struct exchange_time {
   return all_reduce_traffic(way, reduced, ranks) + payload;
 }
 
-//! @brief Seconds of all rounds on the network, one after the other. A round has the burst anew, since ranks compute and wait before
-//! it. Where owners add blocks between an all-to-all and an all-gather, a token bucket fills again meanwhile.
+//! @brief Seconds of all rounds on the network, one after the other. A round has the burst anew, since ranks compute and
+//! wait before it. Where owners add blocks between an all-to-all and an all-gather, a token bucket fills again meanwhile.
 //! @param adding  Seconds that they take for the payload.
 [[nodiscard]] constexpr double rounds_seconds(
   volume const& sent, network const& net, route way, int ranks, double adding = 0) noexcept
@@ -146,19 +146,20 @@ struct exchange_time {
 
 //! @brief Seconds of an exchange whose gradient is cut into pieces, of which one computes while others are on the network.
 //!
-//! Two machines, each of which takes a piece at a time (Johnson, Optimal two- and three-stage production schedules, 1954), need
-//! the longer of what computing takes, and what the network takes with the coding of one piece before and after it. Computing has
-//! the messages of every piece, since a message of few bytes is processor time (system calls, threads that wake up), and where the
-//! transport takes processor time for bytes (`host::copy_rate`), what all ranks copy with the cores that they share. The network has
-//! the latency of one piece's messages besides its own. Of the shorter one a piece cannot overlap. Where a piece of the gradient is
-//! larger than `host::cache`, coding and copying wait for the same memory: the more so the more both are under way at once, and where
-//! both take as long, for three tenths of it. A message beside others costs a tenth more where they compute, and a byte of a piece a
-//! tenth less than one of large messages. These numbers are no law, but what came closest to the exchanges of bench/network.
+//! Two machines, each of which takes a piece at a time (Johnson, Optimal two- and three-stage production schedules, 1954),
+//! need the longer of what computing takes, and what the network takes with the coding of one piece before and after it.
+//! Computing has the messages of every piece, since a message of few bytes is processor time (system calls, threads that
+//! wake up), and where the transport takes processor time for bytes (`host::copy_rate`), what all ranks copy with the cores
+//! that they share. The network has the latency of one piece's messages besides its own. Of the shorter one a piece cannot
+//! overlap. Where a piece of the gradient is larger than `host::cache`, coding and copying wait for the same memory: the
+//! more so the more both are under way at once, and where both take as long, for three tenths of it. A message beside
+//! others costs a tenth more where they compute, and a byte of a piece a tenth less than one of large messages. These
+//! numbers are no law, but what came closest to the exchanges of bench/network.
 //!
 //! @param whole             What the exchange would take in one piece, where coding a coordinate costs what it does in pieces.
 //! @param coordinates       Of the gradient.
-//! @param messages_seconds  Of one piece's messages, while others are under way and nobody computes: processor time, of which latency
-//!                          is more.
+//! @param messages_seconds  Of one piece's messages, while others are under way and nobody computes: processor time, of
+//!                          which latency is more.
 //! @param bytes             That a rank sends.
 //! @param on                The host of the ranks.
 //! @param pieces            Equal ones, at least 1.

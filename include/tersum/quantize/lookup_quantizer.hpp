@@ -48,8 +48,8 @@ struct lookup_table {
   //! Steps from the middle of the table to its end, rounded up to what vectors look up.
   static constexpr int steps = 1 << detail::log2_exact(granularity / 2 + 1);
 
-  //! @brief For each of these steps, as a float's bits, the value of the table that lies at it or below and, in the upper half of the
-  //! bits, the distance from there to the next.
+  //! @brief For each of these steps, as a float's bits, the value of the table that lies at it or below and, in the upper
+  //! half of the bits, the distance from there to the next.
   static constexpr std::array<float, detail::extent(steps)> around = [] {
     std::array<float, detail::extent(steps)> out{};
     int number = count / 2 - 1;

@@ -45,8 +45,8 @@ struct small_float {
   [[nodiscard]] TERSUM_INLINE static constexpr float largest() noexcept { return magnitude(last); }
 
   //! @brief The bits of a number next to a magnitude; those of the largest one for what is above it, and for NaN.
-  //! @param noise  Is added in units of the distance of the numbers about it before the sum is rounded to the nearest, ties to even.
-  //!               With a number drawn evenly from -1/2 to 1/2 the mean is the magnitude.
+  //! @param noise  Is added in units of the distance of the numbers about it before the sum is rounded to the nearest, ties
+  //!               to even. With a number drawn evenly from -1/2 to 1/2 the mean is the magnitude.
   [[nodiscard]] TERSUM_INLINE static std::uint32_t round(float magnitude, float noise = 0) noexcept
   {
     float const x = smaller(magnitude, largest());
@@ -70,9 +70,9 @@ using e4m3 = small_float<4, 3, 1>;  //!< FP8: up to 448, one NaN
 //! @}
 
 //! @name Scales of blocks
-//! `of` makes the code of the scale of a block of `Element`s from the largest magnitude, in units; NaN's where that is not finite. With
-//! `Up` no element is above the largest there is; otherwise the scale is that of the format, under which some may be. `decode` gives
-//! what 1 stands for.
+//! `of` makes the code of the scale of a block of `Element`s from the largest magnitude, in units; NaN's where that is not
+//! finite. With `Up` no element is above the largest there is; otherwise the scale is that of the format, under which some
+//! may be. `decode` gives what 1 stands for.
 //! @{
 //! @brief E8M0, a power of two: that below the largest magnitude, over that below the largest element.
 //!
@@ -114,11 +114,12 @@ struct e4m3_block_scale {
 
 //! @brief A block of `Size` values as small floats with one scale, all of them in the registers of one thread.
 //!
-//! It needs no shared memory and no barrier, and threads may call it alone. Register i holds value i, whose code has the bits
-//! i bits .. of `packed`. It suits what `thread_hadamard` leaves, and a thread's 32 values in the *wire* arrangement of `block_chunk`.
-//! To nearest, ties to even, codes are those of the format. At random, a scale is rounded up, so that no value is cut, and the mean
-//! of what is decoded is the value, to 1/512 of the distance of the two numbers about it. A block with a value that is not finite
-//! decodes to NaN. On sm_90 a value of NVFP4 takes 21 instructions to encode at random.
+//! It needs no shared memory and no barrier, and threads may call it alone. Register i holds value i, whose code has the
+//! bits i bits .. of `packed`. It suits what `thread_hadamard` leaves, and a thread's 32 values in the *wire* arrangement
+//! of `block_chunk`. To nearest, ties to even, codes are those of the format. At random, a scale is rounded up, so that no
+//! value is cut, and the mean of what is decoded is the value, to 1/512 of the distance of the two numbers about it. A
+//! block with a value that is not finite decodes to NaN. On sm_90 a value of NVFP4 takes 21 instructions to encode at
+//! random.
 //!
 //! @par Example
 //! @snippet examples/kernels/cast_to_nvfp4.hpp encode
@@ -139,8 +140,8 @@ struct thread_scaled_floats {
   //! @brief Returns the scale's code.
   //! @param number  That of this block among all: it places the random numbers.
   //! @param key     Makes them.
-  //! @param unit    What numbers are multiplied by besides their scale: 1 for MX formats, that of the tensor for NVFP4, times what the
-  //!                values are too large by, such as 4 behind `thread_hadamard<16>`.
+  //! @param unit    What numbers are multiplied by besides their scale: 1 for MX formats, that of the tensor for NVFP4,
+  //!                times what the values are too large by, such as 4 behind `thread_hadamard<16>`.
   template <block_context Context>
   TERSUM_BODY static std::uint32_t encode(Context const& ctx,
                                           std::uint64_t number,

@@ -17,9 +17,9 @@ namespace tersum::inline v0 {
 
 //! @brief The ranks take the maximum of the largest magnitude of each rotated chunk: no coordinate clips.
 //!
-//! step = magnitude * clip * head-room / Quantizer::max_level. The magnitude is known only after the rotation. Kernels therefore rotate twice, once to measure and once to encode,
-//! which is cheaper than writing the rotated gradient to memory. With `tracked_correlation` one more scalar per tensor
-//! travels, its squared norm.
+//! step = magnitude * clip * head-room / Quantizer::max_level. The magnitude is known only after the rotation. Kernels
+//! therefore rotate twice, once to measure and once to encode, which is cheaper than writing the rotated gradient to
+//! memory. With `tracked_correlation` one more scalar per tensor travels, its squared norm.
 //! @tparam Headroom  `no_headroom`, `fixed_headroom` or `tracked_correlation`.
 //! @tparam Scalar    float or bfloat16 on the wire; bfloat16 is rounded up, so that nothing clips.
 template <headroom Headroom = no_headroom, gradient_element Scalar = float>

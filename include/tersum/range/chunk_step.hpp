@@ -68,8 +68,8 @@ requires(Rotator::rotation_size > 0) [[nodiscard]] TERSUM_INLINE chunk_step
   return detail::chunk_step_of<Quantizer>(step, bound, root, world);
 }
 
-//! @brief What `dequantize` takes as the step of a chunk whose codes go to `rotate_back`. A rotator's `backward` alone, as kernels call it,
-//! multiplies by the chunk's size what `chunk_step::decode` makes of codes; `rotate_back` does not.
+//! @brief What `dequantize` takes as the step of a chunk whose codes go to `rotate_back`. A rotator's `backward` alone, as
+//! kernels call it, multiplies by the chunk's size what `chunk_step::decode` makes of codes; `rotate_back` does not.
 template <rotator Rotator>
 [[nodiscard]] TERSUM_INLINE float step_of_rotated(chunk_step const& step)
 {

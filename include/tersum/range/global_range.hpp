@@ -18,9 +18,9 @@ namespace tersum::inline v0 {
 
 //! @brief The ranks take the maximum of the squared norm of each tensor; the range is `clip` root mean squares.
 //!
-//! step = sqrt(largest / coordinates) * clip * head-room / Quantizer::max_level. One scalar per tensor travels. Unless the whole tensor is rotated, chunks of much energy are clipped, and chunks of
-//! little energy use few of the codes. Source: the released code of THC (NSDI'24), whose `clip` leaves 1/1024 of a
-//! normal distribution outside the range.
+//! step = sqrt(largest / coordinates) * clip * head-room / Quantizer::max_level. One scalar per tensor travels. Unless the
+//! whole tensor is rotated, chunks of much energy are clipped, and chunks of little energy use few of the codes. Source:
+//! the released code of THC (NSDI'24), whose `clip` leaves 1/1024 of a normal distribution outside the range.
 //! @tparam Headroom  `no_headroom`, `fixed_headroom` or `tracked_correlation`.
 //! @tparam Scalar    float or bfloat16 on the wire.
 template <headroom Headroom = no_headroom, gradient_element Scalar = float>
