@@ -66,7 +66,7 @@ class plan : public Codec::counts_type {
     workspace_bytes_ = workspace_sections().bytes();
   }
 
-  //! Whether this exchange can be made. All calls that take the plan ask first, and return this status.
+  //! Whether this exchange can be made. All calls that take the plan ask first, and return this error.
   [[nodiscard]] constexpr status check() const noexcept { return checked_; }
 
   //! @brief What `state_header::layout` holds: `state_version` in its lowest byte, and above it a hash of the codec's `describe()`,

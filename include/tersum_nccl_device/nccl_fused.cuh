@@ -47,7 +47,7 @@ template <class Codec>
 //!
 //! Calls can be captured in a CUDA graph. When the kernel of a rank has ended, no other rank touches its memory. A kernel waits for
 //! all ranks, without a limit of time, and no abort of the communicator ends it: a rank that has to be given up is given up with
-//! its process.
+//! its process. *Errors*: those of `check`; a plan of other ranks; a workspace that is not this one's; what the CUDA runtime refuses.
 class nccl_fused {
  public:
   //! @brief Collective: every rank makes the object, and destroys it before the communicator. Waits for the executor's stream.

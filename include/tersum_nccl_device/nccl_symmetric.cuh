@@ -31,6 +31,7 @@ namespace tersum::inline v0 {
 //! It gives the bits of `schedule::direct`, for native operations too. The workspace of the exchange must lie in
 //! `memory`, at the same place on every rank. (Where shards are of unlike sizes so are workspaces: make room for the largest.)
 //! Launches can be captured in a CUDA graph. They wait for all ranks, without a time limit: use that of `nccl_transport::wait`.
+//! *Errors*: those of `check`; a round of other ranks, or whose arrays do not lie in the memory; what the CUDA runtime refuses.
 class nccl_symmetric {
  public:
   //! @brief Collective: every rank makes the object, and destroys it before the communicator.

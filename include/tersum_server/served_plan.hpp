@@ -65,7 +65,7 @@ class served_plan {
               std::span<std::uint64_t const> tensors,
               served_options const& options);
 
-  //! Whether it can be served; if not, which argument is at fault.
+  //! An error that names the argument at fault, where the plan cannot be served.
   [[nodiscard]] status check() const noexcept { return made_; }
 
   [[nodiscard]] served_options const& options() const noexcept { return options_; }

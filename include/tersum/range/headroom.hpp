@@ -38,7 +38,7 @@ struct fixed_headroom {
   float multiple                = 0;  //!< 0 stands for sqrt(world).
   constexpr description describe() const { return {"fixed_headroom", multiple}; }
 
-  //! Whether `multiple` is a number that can be used: finite, and not negative. `plan::check` passes the answer on.
+  //! An error unless `multiple` is finite and not negative. `plan::check` passes it on.
   [[nodiscard]] constexpr status check() const noexcept
   {
     if (multiple >= 0 && multiple <= std::numeric_limits<float>::max()) { return {}; }
@@ -63,7 +63,7 @@ struct tracked_correlation {
   float margin                  = 1.1f;  //!< The measured ratio is multiplied by this.
   constexpr description describe() const { return {"tracked_correlation", margin}; }
 
-  //! Whether `margin` is a number that can be used: finite, and above 0. `plan::check` passes the answer on.
+  //! An error unless `margin` is finite and above 0. `plan::check` passes it on.
   [[nodiscard]] constexpr status check() const noexcept
   {
     if (margin > 0 && margin <= std::numeric_limits<float>::max()) { return {}; }
