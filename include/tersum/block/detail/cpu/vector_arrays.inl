@@ -52,12 +52,10 @@ TERSUM_SIMD void store_kept(float* to, floats v, std::uint32_t) { store(to, v); 
 
 TERSUM_SIMD void store_kept(bfloat16* to, floats v, std::uint32_t first_draw)
 {
-  typedef std::uint16_t shorts __attribute__((vector_size(TERSUM_SIMD_WIDTH * 2)));
   words const draw  = (lane_index() * draw_stride + first_draw) & 0xffffu;
   words const bits  = to_bits(v);
   words const moved = (bits & 0x7fffffffu) < largest_kept ? bits + draw : bits;
-  shorts const out  = __builtin_convertvector(moved >> 16, shorts);
-  __builtin_memcpy(to, &out, sizeof(out));
+  store_upper_halves(to, moved);
 }
 
 //! @brief residual[i] = kept_value(from[i]).
@@ -90,9 +88,8 @@ TERSUM_TARGET inline void convert_sendable(
   floats const most = broadcast(largest), least = -most;
   std::size_t i = 0;
   for (; i + width <= count; i += width) {
-    floats const v     = load(from + i);
-    floats const below = v > most ? most : v;
-    floats const sent  = below < least ? least : below;
+    floats const v    = load(from + i);
+    floats const sent = larger(least, smaller(most, v));
     store_values(to + i,
                  are_sendable<To>(load_values(gradient + i)) ? sent
                                                              : from_bits(broadcast(0x7fffffffu)));
@@ -210,8 +207,7 @@ TERSUM_TARGET inline float largest_of(Scale const* from, std::size_t count)
 //! `raised_scale` of each.
 TERSUM_SIMD floats raised_scales(floats kept, float least)
 {
-  floats const lowest = broadcast(least);
-  return kept > lowest ? kept : lowest;
+  return larger(kept, broadcast(least));
 }
 
 //! Values of a chunk in the units of a metric.
@@ -287,10 +283,8 @@ TERSUM_SIMD void store_scales(float* to, floats v, std::uint32_t) { store(to, v)
 
 TERSUM_SIMD void store_scales(bfloat16* to, floats v, std::uint32_t first_draw)
 {
-  typedef std::uint16_t shorts __attribute__((vector_size(TERSUM_SIMD_WIDTH * 2)));
   words const draw = (lane_index() * draw_stride + first_draw) & 0xffffu;
-  shorts const out = __builtin_convertvector((to_bits(v) + draw) >> 16, shorts);
-  __builtin_memcpy(to, &out, sizeof(out));
+  store_upper_halves(to, to_bits(v) + draw);
 }
 
 //! Stores values in the units of a metric in those of the gradient.

@@ -86,11 +86,11 @@ struct vector_value {
   }                                                                                                \
   TERSUM_OPERATOR vector_value<of> smaller(vector_value<of> const& a, vector_value<of> const& b)   \
   {                                                                                                \
-    return a.v < b.v ? a.v : b.v;                                                                  \
+    return smaller(a.v, b.v);                                                                      \
   }                                                                                                \
   TERSUM_OPERATOR vector_value<of> larger(vector_value<of> const& a, vector_value<of> const& b)    \
   {                                                                                                \
-    return a.v > b.v ? a.v : b.v;                                                                  \
+    return larger(a.v, b.v);                                                                       \
   }
 TERSUM_CHOICES(floats)
 TERSUM_CHOICES(words)

@@ -12,6 +12,7 @@ inline constexpr int width = TERSUM_SIMD_WIDTH;
 typedef float floats __attribute__((vector_size(TERSUM_SIMD_WIDTH * 4)));
 typedef std::uint32_t words __attribute__((vector_size(TERSUM_SIMD_WIDTH * 4)));
 typedef std::int32_t integers __attribute__((vector_size(TERSUM_SIMD_WIDTH * 4)));
+typedef std::uint16_t shorts __attribute__((vector_size(TERSUM_SIMD_WIDTH * 2)));
 
 TERSUM_SIMD floats load(float const* from)
 {
@@ -121,7 +122,7 @@ TERSUM_SIMD Vector even(Vector a, Vector b)
 
 //! Elements 1, 3, 5 .. of a followed by b.
 template <class Vector>
-TERSUM_SIMD Vector odd(Vector a, Vector b)
+TERSUM_SIMD auto odd(Vector a, Vector b)
 {
   return __builtin_shufflevector(a, b, TERSUM_ODD);
 }
@@ -279,6 +280,35 @@ TERSUM_SIMD floats fma_of_few_bits(floats a, floats b, floats c)
 #endif
 }
 
+//! @name The smaller and the larger of two
+//! The second where they cannot be compared. Floats that are compared and chosen take two instructions.
+//! @{
+TERSUM_SIMD words smaller(words a, words b) { return a < b ? a : b; }
+TERSUM_SIMD words larger(words a, words b) { return a > b ? a : b; }
+TERSUM_SIMD integers smaller(integers a, integers b) { return a < b ? a : b; }
+TERSUM_SIMD integers larger(integers a, integers b) { return a > b ? a : b; }
+TERSUM_SIMD floats smaller(floats a, floats b)
+{
+#if TERSUM_SIMD_WIDTH == 16
+  return (floats)_mm512_maskz_min_ps(0xffff, (__m512)a, (__m512)b);
+#elif TERSUM_SIMD_WIDTH == 8
+  return (floats)_mm256_min_ps((__m256)a, (__m256)b);
+#else
+  return a < b ? a : b;
+#endif
+}
+TERSUM_SIMD floats larger(floats a, floats b)
+{
+#if TERSUM_SIMD_WIDTH == 16
+  return (floats)_mm512_maskz_max_ps(0xffff, (__m512)a, (__m512)b);
+#elif TERSUM_SIMD_WIDTH == 8
+  return (floats)_mm256_max_ps((__m256)a, (__m256)b);
+#else
+  return a > b ? a : b;
+#endif
+}
+//! @}
+
 //! @brief 1.5 2^23 + Offset + round to nearest even(v * scale), as the bits of a float: an integer in the low bits.
 template <int Offset>
 TERSUM_SIMD words rounded_bits(floats v, float scale)
@@ -419,17 +449,16 @@ TERSUM_SIMD floats load_values(float const* from) { return load(from); }
 
 TERSUM_SIMD floats load_values(bfloat16 const* from)
 {
-  typedef std::uint16_t shorts __attribute__((vector_size(TERSUM_SIMD_WIDTH * 2)));
   shorts v;
   __builtin_memcpy(&v, from, sizeof(v));
   return from_bits(__builtin_convertvector(v, words) << 16);
 }
 
-//! Makes every NaN the one that `to_float` makes of a half.
+//! Makes every NaN the one that `to_float` makes of a half. Clang 14 would compare halves with themselves lane by lane.
 TERSUM_SIMD floats quiet(floats v)
 {
-  words const size = to_bits(v) & 0x7fffffffu;
-  return from_bits(size > 0x7f800000u ? broadcast(0x7fffffffu) : to_bits(v));
+  auto const size = (integers)(to_bits(v) & 0x7fffffffu);
+  return size > 0x7f800000 ? from_bits(broadcast(0x7fffffffu)) : v;
 }
 
 //! Loads values without that: for sums, whose NaNs `store_values` makes the same.
@@ -447,7 +476,6 @@ TERSUM_SIMD floats load_any_nan(half const* from)
 #elif TERSUM_SIMD_WIDTH == 8
   return (floats)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<__m128i const*>(from)));
 #else
-  typedef std::uint16_t shorts __attribute__((vector_size(TERSUM_SIMD_WIDTH * 2)));
   shorts v;
   __builtin_memcpy(&v, from, sizeof(v));
   words const value     = __builtin_convertvector(v, words);
@@ -467,26 +495,37 @@ TERSUM_SIMD void store_values(float* to, floats v) { store(to, v); }
 TERSUM_SIMD words to_bfloat16s(floats v)
 {
   words const bits = to_bits(v);
-  return (bits & 0x7fffffffu) > 0x7f800000u ? broadcast(0x7fff0000u)
-                                            : bits + 0x7fffu + ((bits >> 16) & 1u);
+  return v != v ? broadcast(0x7fff0000u) : bits + 0x7fffu + ((bits >> 16) & 1u);
 }
 
-TERSUM_SIMD void store_values(bfloat16* to, floats v)
+//! Stores the upper halves of words. Compilers have longer ways where they convert.
+TERSUM_SIMD void store_upper_halves(bfloat16* to, words v)
 {
-  typedef std::uint16_t shorts __attribute__((vector_size(TERSUM_SIMD_WIDTH * 2)));
-  shorts const out = __builtin_convertvector(to_bfloat16s(v) >> 16, shorts);
+#if TERSUM_SIMD_WIDTH == 16
+  typedef std::uint16_t halves __attribute__((vector_size(64)));
+  shorts const out = odd((halves)v, (halves)v);
+#elif TERSUM_SIMD_WIDTH == 8
+  auto const moved = (__m256i)(v >> 16);
+  auto const out =
+    _mm_packus_epi32(_mm256_castsi256_si128(moved), _mm256_extracti128_si256(moved, 1));
+#else
+  shorts const out      = __builtin_convertvector(v >> 16, shorts);
+#endif
   __builtin_memcpy(to, &out, sizeof(out));
 }
 
+TERSUM_SIMD void store_values(bfloat16* to, floats v) { store_upper_halves(to, to_bfloat16s(v)); }
+
 TERSUM_SIMD void store_values(half* to, floats v)
 {
+#if TERSUM_SIMD_WIDTH >= 8
+  v = v != v ? from_bits(broadcast(0x7fffffffu)) : v;
+#endif
 #if TERSUM_SIMD_WIDTH == 16
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
-                      _mm512_maskz_cvtps_ph(0xffff, (__m512)quiet(v), 0));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_maskz_cvtps_ph(0xffff, (__m512)v, 0));
 #elif TERSUM_SIMD_WIDTH == 8
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_cvtps_ph((__m256)quiet(v), 0));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_cvtps_ph((__m256)v, 0));
 #else
-  typedef std::uint16_t shorts __attribute__((vector_size(TERSUM_SIMD_WIDTH * 2)));
   words const bits      = to_bits(v);
   integers const size   = (integers)(bits & 0x7fffffffu);
   words const sign      = (bits >> 16) & 0x8000u;
@@ -506,8 +545,7 @@ TERSUM_SIMD floats within_range(floats v)
 {
   if constexpr (std::is_same_v<Element, half>) {
     floats const largest = broadcast(65504.0f);
-    v                    = v > largest ? largest : v;
-    v                    = v < -largest ? -largest : v;
+    v                    = larger(-largest, smaller(largest, v));
   }
   return v;
 }
