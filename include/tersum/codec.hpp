@@ -7,7 +7,6 @@
 #pragma once
 
 #include <tersum/chunk/fixed_chunks.hpp>
-#include <tersum/chunk/norm_log.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/coder/coder.hpp>
 #include <tersum/coder/detail/coder_counts.hpp>
@@ -45,7 +44,7 @@ template <class Chunker, class Coder, class Form>
 struct agreed_of {
   using kind   = agreement::norms_if<Chunker>;
   using scalar = typename Form::template norm_scalar<Chunker>;
-  using op     = norm_sum<scalar>;
+  using op     = native_sum<scalar>;
 
   [[nodiscard]] static constexpr std::uint64_t measured(auto const& counts) noexcept
   {

@@ -7,7 +7,6 @@
 #include "support/sanitized.hpp"
 
 #include <tersum/chunk/detail/chunk_selection.hpp>
-#include <tersum/chunk/norm_log.hpp>
 #include <tersum/presets.hpp>
 
 #include <doctest/doctest.h>
@@ -113,7 +112,7 @@ std::vector<std::uint32_t> energies_of(std::string_view kind, std::size_t count,
     if (kind == "zero") { value = 0; }
     if (kind == "one") { value = i == count / 2 ? 1.0f : 0.0f; }
     if (kind == "infinite" && random() % 4 == 0) { value = std::numeric_limits<float>::infinity(); }
-    out[i] = detail::energy_bits(value, 4);
+    out[i] = detail::energy_bits(value);
   }
   return out;
 }
@@ -290,7 +289,7 @@ TEST_CASE("[selection] what is allocated is worth nearly as much as the optimum"
   for (std::size_t c = 0; c < energy.size(); ++c) {
     float const value = static_cast<float>(std::exp(2.5 * normal(random)));
     energy[c]         = static_cast<double>(value);
-    bits[c]           = detail::energy_bits(value, 4);
+    bits[c]           = detail::energy_bits(value);
   }
   double const lost[] = {1,
                          static_cast<double>(saturating_sum<2>::distortion(4)),
@@ -338,32 +337,6 @@ TEST_CASE("[selection] a width that does not pay is left out")
   CHECK(rule.level[1] == 3);
   CHECK(rule.cost[1] == 2);
   CHECK(rule.offset[0] > rule.offset[1]);
-}
-
-TEST_CASE("[selection] logarithms of norms ascend, and their sums show what is not finite")
-{
-  std::mt19937 random(1);
-  for (int const world : {1, 2, 4, 17, 64}) {
-    CAPTURE(world);
-    std::uint32_t before = 0;
-    for (int exponent = -80; exponent < 80; ++exponent) {
-      for (float const mantissa : {1.0f, 1.3f, 1.99f}) {
-        auto const code = detail::to_norm_log(std::ldexp(mantissa, exponent), world).code;
-        CHECK(code >= before);
-        CHECK(code <= detail::norm_log_limit(world));
-        before = code;
-      }
-    }
-    CHECK(before == detail::norm_log_limit(world));
-    CHECK(detail::to_norm_log(0.0f, world).code == 0);
-    // The largest finite sum is told from the smallest with one infinity, and the largest sum fits 16 bits.
-    auto const infinite = detail::to_norm_log(std::numeric_limits<float>::infinity(), world).code;
-    CHECK(detail::is_finite(norm_log{static_cast<std::uint16_t>(detail::norm_log_limit(world) *
-                                                                static_cast<unsigned>(world))},
-                            world));
-    CHECK(!detail::is_finite(norm_log{infinite}, world));
-    CHECK(std::uint32_t{infinite} * static_cast<unsigned>(world) <= 65535u);
-  }
 }
 
 TEST_CASE("[selection] why squared norms do not travel in half")

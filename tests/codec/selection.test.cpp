@@ -124,7 +124,6 @@ TEST_CASE("[selection] the wire never exceeds the budget, and all ranks choose a
   SUBCASE("topkc_b05") { check_budget(presets::topkc_b05); }
   SUBCASE("topkc_b2_ef") { check_budget(presets::topkc_b2_ef); }
   SUBCASE("topkc_b8") { check_budget(presets::topkc_b8); }
-  SUBCASE("topkc in logarithms") { check_budget(top_with<bfloat16, norm_log>(3)); }
   SUBCASE("topkc with float norms") { check_budget(top_with<float, float>(9)); }
   SUBCASE("allocated_sat_2") { check_budget(presets::allocated_sat_2); }
   SUBCASE("allocated_sat_4_ef") { check_budget(presets::allocated_sat_4_ef); }
@@ -216,9 +215,6 @@ TEST_CASE("[selection] plans name what cannot be")
   auto heavy              = presets::allocated_sat_2;
   heavy.chunker.weighting = 2;
   CHECK(problem(heavy, 2) == "the chunker's weighting must be between 0 and 1");
-  CHECK(problem(top_with<half, norm_log>(4), 65) ==
-        "world.size is above 64, too large for norm_log: use bfloat16 or float");
-  CHECK(problem(top_with<half, norm_log>(4), 64).empty());
 }
 
 TEST_CASE("[selection] a tensor's weight counts like energy, and 0 leaves the bits to others")
@@ -270,11 +266,6 @@ TEST_CASE("[selection] a tensor's weight counts like energy, and 0 leaves the bi
           .plan(wrong, {})
           .check()
           .message == "the weight of a tensor must be finite and not negative");
-  bucket[1].weight = 2;
-  CHECK(codec<top_chunks<64, norm_log>, no_rotation, cast<half>, in_wire>{}
-          .plan(wrong, {})
-          .check()
-          .code == error_code::unsupported);
 }
 
 TEST_CASE("[selection] feedback brings every chunk to travel, and the average to the mean")

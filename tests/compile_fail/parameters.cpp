@@ -32,7 +32,7 @@ absmax_range<no_headroom, half> const magnitudes;
 global_range<no_headroom, half> const norm;
 // expected: tersum: squared norms underflow and overflow in half: use float or bfloat16
 rms_range<no_headroom, half> const norms;
-// expected: tersum: squared norms underflow and overflow in half: use float, bfloat16 or norm_log
+// expected: tersum: squared norms underflow and overflow in half: use float or bfloat16
 top_chunks<64, half> const chooser;
 
 // Codes.

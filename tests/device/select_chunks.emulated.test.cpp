@@ -62,7 +62,7 @@ template <class Context>
 std::uint32_t selection_energy(Context const& ctx, counted_norms const& args, std::uint64_t chunk)
 {
   ++args.reads[chunk];
-  return detail::energy_bits(ctx.load(args.norms + chunk), 1);
+  return detail::energy_bits(ctx.load(args.norms + chunk));
 }
 
 std::uint64_t selection_turn(counted_norms const&) { return 1; }

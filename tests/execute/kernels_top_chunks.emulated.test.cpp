@@ -41,11 +41,10 @@ TEST_CASE("[kernels] top chunks as halves")
 
 TEST_CASE("[kernels] top chunks of other sizes, payloads and norms")
 {
-  SUBCASE("32, norms in logarithms")
+  SUBCASE("32")
   {
     constexpr auto codec =
-      tersum::codec<top_chunks<32, norm_log>, no_rotation, cast<bfloat16>, in_wire>{
-        .chunker = {.bits = 3}};
+      tersum::codec<top_chunks<32>, no_rotation, cast<bfloat16>, in_wire>{.chunker = {.bits = 3}};
     compare_places<float>(codec);
     compare_offsets<float>(codec);
     compare_offsets<half>(codec);
@@ -60,10 +59,10 @@ TEST_CASE("[kernels] top chunks of other sizes, payloads and norms")
       codec<top_chunks<256, float>, no_rotation, cast<half>, in_wire, kept_in<bfloat16>>{
         .chunker = {.bits = 5}});
   }
-  SUBCASE("2048, norms in logarithms")
+  SUBCASE("2048")
   {
     compare_places<half>(
-      codec<top_chunks<2048, norm_log>, no_rotation, cast<half>, in_wire>{.chunker = {.bits = 7}});
+      codec<top_chunks<2048>, no_rotation, cast<half>, in_wire>{.chunker = {.bits = 7}});
   }
 }
 
@@ -116,7 +115,9 @@ TEST_CASE("[kernels] a selection by several blocks")
     CAPTURE(step);
     header_of_state.step = step;
     detail::chunk_selection{1, args.selection.rule, chunks, histogram.data(), want.data()}.run(
-      [&](std::uint64_t chunk) { return detail::energy_bits(norms[chunk], 2); }, header, step);
+      [&](std::uint64_t chunk) { return detail::energy_bits(norms[chunk]); },
+      header,
+      step);
     for (auto const order : emulator::thread_orders) {
       for (std::uint64_t const blocks : {1u, 2u, 3u, 7u}) {
         CAPTURE(blocks);

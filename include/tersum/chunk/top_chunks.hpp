@@ -7,7 +7,6 @@
 #pragma once
 
 #include <tersum/chunk/chunk_key.hpp>
-#include <tersum/chunk/norm_log.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/types.hpp>
@@ -26,17 +25,15 @@ namespace tersum::inline v0 {
 //! Compression Ratios (HotNets'24), section 3.1.
 //!
 //! @tparam Size    Coordinates in a chunk, a power of two from 32 to 8192 (from 128 under codes of less than 16 bits).
-//! @tparam Scalar  A norm on the wire, if the codec has no range of its own: float, bfloat16 or `norm_log`. Not half,
+//! @tparam Scalar  A norm on the wire, if the codec has no range of its own: float or bfloat16. Not half,
 //!                 because squares underflow and overflow there.
 template <int Size, class Scalar = bfloat16>
 struct top_chunks {
   static_assert(Size >= 32 && Size <= 8192 && (Size & (Size - 1)) == 0,
                 "tersum: top_chunks<Size> needs a power of two from 32 to 8192");
-  static_assert(
-    !std::is_same_v<Scalar, half>,
-    "tersum: squared norms underflow and overflow in half: use float, bfloat16 or norm_log");
+  static_assert(!std::is_same_v<Scalar, half>,
+                "tersum: squared norms underflow and overflow in half: use float or bfloat16");
   using scalar = Scalar;
-  using op     = norm_sum<Scalar>;
   constexpr description describe() const { return {"top_chunks", Size, Scalar{}, bits}; }
 
   static constexpr int chunk_size    = Size;   //!< Coordinates in a chunk.

@@ -69,12 +69,10 @@ class codec_counts : public plan_counts<Codec> {
   {
     return Codec::agreed_type::measured(*this);
   }
-  //! What so many agreed scalars take, in whole elements of their reduction.
+  //! What so many agreed scalars take.
   [[nodiscard]] static constexpr std::uint64_t agreed_size(std::uint64_t scalars) noexcept
   {
-    if (!agrees<Codec>) { return 0; }
-    return round_up(scalars * sizeof(typename Codec::norm_scalar),
-                    sizeof(typename Codec::agreed_op::element));
+    return agrees<Codec> ? scalars * sizeof(typename Codec::norm_scalar) : 0;
   }
   //! @brief The rule by which chunks are chosen; the same on every rank.
   [[nodiscard]] constexpr detail::selection_rule selection_rule() const noexcept

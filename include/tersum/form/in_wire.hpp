@@ -6,7 +6,6 @@
 
 #pragma once
 
-#include <tersum/chunk/norm_log.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/coder/coder.hpp>
 #include <tersum/concepts.hpp>
@@ -51,9 +50,6 @@ template <bool Ask, chunker Chunker, rotator Rotator, feedback Feedback, metric 
     !Metric::scaled || selecting_chunker<Chunker>);
   TERSUM_NEEDS("tersum: a cast in a metric takes chunks of 128 to 1024 coordinates",
                !Metric::scaled || Chunker::chunk_size >= 128);
-  TERSUM_NEEDS(
-    "tersum: a metric that is kept takes norms in float or bfloat16: first scales are of norms",
-    !has_update<Metric> || !std::is_same_v<typename norm_scalar_of<Chunker>::type, norm_log>);
   return {};
 }
 

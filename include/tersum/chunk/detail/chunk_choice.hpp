@@ -7,7 +7,6 @@
 #pragma once
 
 #include <tersum/chunk/detail/selection.hpp>
-#include <tersum/chunk/norm_log.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/coder/detail/coder_counts.hpp>
 #include <tersum/concepts.hpp>
@@ -162,16 +161,6 @@ requires(selects<Codec>) class chunk_choice<Codec> {
     }
     if (most_units(counts.chunks()) > std::numeric_limits<std::uint32_t>::max()) {
       return refuse("layout.coordinates has more than 2^34 coordinates: exchange it in parts");
-    }
-    if (std::is_same_v<typename Codec::norm_scalar, norm_log>) {
-      if (weighted_) {
-        return {error_code::unsupported,
-                "tensors have weights, which norm_log cannot take: use bfloat16 or float"};
-      }
-      if (counts.ranks().size > norm_log::max_world) {
-        return {error_code::world_too_large,
-                "world.size is above 64, too large for norm_log: use bfloat16 or float"};
-      }
     }
     return {};
   }

@@ -6,7 +6,6 @@
 
 #pragma once
 
-#include <tersum/chunk/norm_log.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/std.hpp>
@@ -41,14 +40,10 @@ inline constexpr std::uint32_t key_bias = 1u << 29;
 
 //! @brief The energy of a chunk as an integer in the same order: the bits of the float.
 template <class Scalar>
-[[nodiscard]] TERSUM_INLINE std::uint32_t energy_bits(Scalar agreed, int world)
+[[nodiscard]] TERSUM_INLINE std::uint32_t energy_bits(Scalar agreed)
 {
-  if constexpr (std::is_same_v<Scalar, norm_log>) {
-    return is_finite(agreed, world) ? agreed.code : 0x7f800000u;
-  } else {
-    std::uint32_t const bits = float_bits(to_float(agreed));
-    return bits < 0x7f800000u ? bits : 0x7f800000u;
-  }
+  std::uint32_t const bits = float_bits(to_float(agreed));
+  return bits < 0x7f800000u ? bits : 0x7f800000u;
 }
 
 //! @brief The step whose keys can equal a threshold. Chunks without energy compete with their first step only.

@@ -33,7 +33,7 @@ template <class Norm, class Context>
                                                          norm_selection<Norm> const& args,
                                                          std::uint64_t chunk)
 {
-  return energy_bits(ctx.load(args.norms + chunk), 1);
+  return energy_bits(ctx.load(args.norms + chunk));
 }
 
 template <class Norm>
@@ -122,7 +122,7 @@ status select_chunks(Executor const& exec,
     exec,
     [&](int threads, auto) {
       detail::chunk_selection{threads, rule, norms.size(), scratch->histogram[0], places.data()}
-        .run([&](std::uint64_t chunk) { return detail::energy_bits(norms[chunk], 1); },
+        .run([&](std::uint64_t chunk) { return detail::energy_bits(norms[chunk]); },
              scratch->header,
              turn);
     },

@@ -122,15 +122,9 @@ TERSUM_BODY void store_norm(Context const& ctx,
   scalar* const agreed = static_cast<scalar*>(args.agreed);
   norm                 = inspected(args, norm);
   if constexpr (norms_travel<Codec>) {
-    ctx.store(agreed + chunk, to_agreed_norm<scalar>(norm, args.world));
+    ctx.store(agreed + chunk, to_agreed<scalar>(norm, false));
   } else {
     ctx.store(&args.steps[chunk].encode, norm);
-  }
-  if constexpr (std::is_same_v<scalar, norm_log>) {
-    // Two norms share an element. With an odd number of chunks the last half is left, and gets a zero.
-    if (chunk + 1 == args.chunks && args.chunks % 2 != 0) {
-      ctx.store(agreed + args.chunks, scalar{});
-    }
   }
 }
 

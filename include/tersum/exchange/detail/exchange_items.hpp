@@ -25,8 +25,8 @@ namespace tersum::inline v0::detail {
 
 //! @brief What an agreed scalar says of a chunk's energy: it is the reduced norm, or the range tells.
 template <class Codec, class Element, class Scalar>
-[[nodiscard]] TERSUM_INLINE auto agreed_energy(exchange_args<Codec, Element> const& args,
-                                               Scalar agreed)
+[[nodiscard]] TERSUM_INLINE auto agreed_energy(
+  [[maybe_unused]] exchange_args<Codec, Element> const& args, Scalar agreed)
 {
   if constexpr (requires { requires has_energy<typename Codec::range_type>; }) {
     return args.codec.coder.range.energy(to_float(agreed), static_cast<float>(Codec::chunk_size));
@@ -42,13 +42,11 @@ template <class Codec, class Element, class Scalar>
                                                           Scalar scalar)
 {
   auto const agreed = agreed_energy(args, scalar);
-  if constexpr (!std::is_same_v<Scalar, norm_log>) {
-    if (args.selection.rule.weighted != 0) {
-      float const weight = args.records[args.table[chunk].tensor].weight;
-      return energy_bits(to_float(agreed) * weight, args.world);
-    }
+  if (args.selection.rule.weighted != 0) {
+    float const weight = args.records[args.table[chunk].tensor].weight;
+    return energy_bits(to_float(agreed) * weight);
   }
-  return energy_bits(agreed, args.world);
+  return energy_bits(agreed);
 }
 
 //! @brief What the codec's chunker compares of a chunk.

@@ -6,7 +6,6 @@
 
 #pragma once
 
-#include <tersum/chunk/norm_log.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
@@ -103,17 +102,6 @@ template <class Codec>
   float const clip      = clip_of(codec, world);
   float const wanted    = own_range * clip * headroom / static_cast<float>(quantizer::max_level);
   return chunk_step_of<quantizer>(wanted, bound, rotation_root<Codec>(tensor_chunks), world);
-}
-
-//! @brief A squared norm on its way to the wire.
-template <class Scalar>
-[[nodiscard]] TERSUM_INLINE Scalar to_agreed_norm(float square, [[maybe_unused]] int world)
-{
-  if constexpr (std::is_same_v<Scalar, norm_log>) {
-    return to_norm_log(square, world);
-  } else {
-    return to_agreed<Scalar>(square, false);
-  }
 }
 
 //! @brief Whether a chunk's step says that its gradient was not finite.
@@ -217,7 +205,7 @@ TERSUM_INLINE void derive_step(exchange_args<Codec, Element> const& args, std::u
   scalar const* const agreed = static_cast<scalar const*>(args.agreed);
   bool poisoned              = false;
   if constexpr (!has_steps<Codec>) {
-    poisoned = has_agreed(args) && energy_bits(agreed[chunk], args.world) == 0x7f800000u;
+    poisoned = has_agreed(args) && energy_bits(agreed[chunk]) == 0x7f800000u;
   } else {
     std::uint32_t const tensor  = args.table[chunk].tensor;
     tensor_record const& record = args.records[tensor];

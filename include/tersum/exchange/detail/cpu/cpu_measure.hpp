@@ -69,7 +69,7 @@ class measured_in_rows : chunk_in_rows<Codec, Element> {
     scalar& agreed = static_cast<scalar*>(args.agreed)[number()];
     this->read_in_units([&](auto from) {
       if constexpr (!has_steps<Codec>) {
-        agreed = to_agreed_norm<scalar>(inspected(args, square_norm<size>(set, from)), args.world);
+        agreed = to_agreed<scalar>(inspected(args, square_norm<size>(set, from)), false);
       } else {
         using range = typename Codec::range_type;
         if constexpr (!has_measurement<range>) {
@@ -134,10 +134,7 @@ void measure_chunks(int threads, instruction_set set, exchange_args<Codec, Eleme
   parallel_for(threads, args.chunks, [&](std::uint64_t chunk) {
     measured_in_rows<Codec, Element>{set, args, chunk}.measure();
   });
-  if constexpr (!has_steps<Codec>) {
-    // Two norms share an element. With an odd number of chunks the last half is left, and gets a zero.
-    if (std::is_same_v<scalar, norm_log> && args.chunks % 2 != 0) { agreed[args.chunks] = {}; }
-  } else if constexpr (!norms_travel<Codec> && (per_tensor<Codec> || tracks<Codec>)) {
+  if constexpr (!norms_travel<Codec> && (per_tensor<Codec> || tracks<Codec>)) {
     scalar* const of_tensors = agreed + (per_tensor<Codec> ? 0 : args.chunks);
     parallel_for(threads, args.tensors, [&](std::uint64_t tensor) {
       double const sum = tensor_sum(args.records[tensor], [&](double so_far, std::uint64_t chunk) {
