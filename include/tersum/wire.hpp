@@ -191,34 +191,6 @@ struct gather_wire_of {
   TERSUM_LACKS op, data, sent, received;
 };
 
-//! @brief Some words of a rank's part under a two-shot codec; by default all.
-struct part_range {
-  std::uint64_t begin = 0;
-  std::uint64_t end   = ~std::uint64_t{0};
-};
-
-//! @brief What a two-shot codec does between its rounds, for a collective that moves parts in pieces.
-//!
-//! `recompress(range)` decodes, adds and encodes those chunks of this rank's part whose codes begin within the range. Give
-//! the ranges in ascending order from 0 on, until they cover the part. Before a call, the scales of all ranks and the
-//! words up to range.end + overlap must have arrived. After it the words of the mean up to ready(range.end) can be sent on,
-//! unless they lie among the last `scales` of its part. These can be sent on after the last call.
-//! @tparam Recompress  A function object: status(part_range). Enqueues on the executor.
-template <class Recompress>
-struct part_recompression {
-  std::uint64_t scales;   //!< Words at the end of a part that hold all scales of its chunks.
-  std::uint64_t overlap;  //!< The most words that the codes of one chunk take.
-  Recompress recompress;
-  //! The same of a chunk of the mean, where the ways differ and all chunks have one width.
-  std::uint64_t mean_overlap = 0;
-
-  //! Words of the mean that are made when ranges have covered the words of the part up to `end`.
-  [[nodiscard]] constexpr std::uint64_t ready(std::uint64_t end) const noexcept
-  {
-    return mean_overlap == 0 ? end : (end + overlap - 1) / overlap * mean_overlap;
-  }
-};
-
 namespace detail {
 
 //! The reduction of the elements from `index` on.

@@ -6,7 +6,6 @@
 
 #include "support/codecs.hpp"
 #include "support/compare_kernels.hpp"
-#include "support/in_pieces.hpp"
 
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/presets.hpp>
@@ -80,22 +79,6 @@ TEST_CASE("[kernels] two shots with a width for every chunk")
       codec<chunker, partial_hadamard<256>, scaled_codes<lloyd_max<8>>, two_shot, error_feedback>{
         .chunker = {.bits = 9}});
   }
-}
-
-template <class Codec>
-void compare_pieces(Codec const& codec)
-{
-  exchange_case<Codec, float> const c{.codec = codec, .gradient = {20011}, .world = 3, .steps = 1};
-  CHECK(difference(
-          record_exchange<host_buffer>(in_pieces<emulated_executor>{{}, 3}, c, std::byte{0x3c}),
-          record_reference(c)) == "");
-}
-
-TEST_CASE("[kernels] two shots in pieces")
-{
-  SUBCASE("4 bits") { compare_pieces(presets::two_shot_4); }
-  SUBCASE("1 bit up and 3 down") { compare_pieces(presets::two_way_shot<1, 3>{}); }
-  SUBCASE("a width for every chunk") { compare_pieces(presets::allocated_4); }
 }
 
 template <int Size, class Quantizer, class Feedback = no_feedback>

@@ -5,7 +5,6 @@
 //! Whole exchanges on a device over NCCL: one of TERSUM_GROUPS groups of presets, TERSUM_GROUP.
 
 #include <tersum/interop/nccl.cuh>
-#include <tersum/interop/nccl_pieces.cuh>
 #include <tersum/tersum.cuh>
 
 #include <cuda_runtime.h>
@@ -42,10 +41,9 @@ struct device_memory {
 class codec_suite {
  public:
   explicit codec_suite(nccl_rank const& on)
-    : on_(on), nccl_(on.communicator, on.stream, std::chrono::seconds(60)),
-      beside_(on.communicator, on.beside, std::chrono::seconds(60))
+    : on_(on), nccl_(on.communicator, on.stream, std::chrono::seconds(60))
   {
-    expect(nccl_.check().ok() && beside_.check().ok(), "", "the communicator", 0, "is not ready");
+    expect(nccl_.check().ok(), "", "the communicator", 0, "is not ready");
   }
 
   template <class Codec>
@@ -85,10 +83,9 @@ class codec_suite {
   template <class Codec>
   void exchange(char const* name, Codec const& codec, layout const& shape)
   {
-    auto const plan      = codec.plan(shape, {.size = on_.ranks, .rank = on_.rank});
-    constexpr int pieces = 3;
+    auto const plan = codec.plan(shape, {.size = on_.ranks, .rank = on_.rank});
     device_memory const state(plan.state_bytes()), workspace(plan.workspace_bytes()),
-      scratch(scratch_bytes(plan, pieces)), gradient(shape.coordinates * sizeof(float));
+      scratch(scratch_bytes(plan)), gradient(shape.coordinates * sizeof(float));
     cuda_executor const exec{on_.stream};
     std::span<float> const values{reinterpret_cast<float*>(gradient.data),
                                   static_cast<std::size_t>(shape.coordinates)};
@@ -113,12 +110,8 @@ class codec_suite {
     auto const bytes    = scratch.bytes();
     way("two shots", reduce_over<schedule::direct>(nccl_, exec, bytes), direct);
     way("ring", reduce_over<schedule::ring>(nccl_, exec, bytes), ring);
+    way("ring, graph", reduce_over<schedule::ring>(nccl_, exec, bytes), ring, true, true);
     way("automatic", reduce_over(nccl_, exec, bytes), direct, any, true);
-    nccl_pieces<schedule::direct> const shots{beside_, exec, bytes, pieces};
-    nccl_pieces<schedule::ring> const hops{beside_, exec, bytes, pieces};
-    way("two shots in pieces", std::cref(shots), direct);
-    way("two shots in pieces, graph", std::cref(shots), direct, true, true);
-    way("ring in pieces", std::cref(hops), ring, true, true);
   }
 
   // The steps of an exchange, each from `once` or from a graph of it.
@@ -176,7 +169,6 @@ class codec_suite {
 
   nccl_rank const& on_;
   nccl_transport nccl_;
-  nccl_transport beside_;
   tersum::description decoded_{"decoded"};
   int failures_ = 0;
 };

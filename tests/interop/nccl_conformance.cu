@@ -71,8 +71,7 @@ int main(int argc, char** argv)
   bool const shares_memory = ncclGetVersion(&version) == ncclSuccess && version >= 23000;
   if (shares_memory && ranks <= 2) { unsetenv("NCCL_HOSTID"); }
   tests::nccl_rank on{.rank = me, .ranks = ranks, .brief = ranks > 2};
-  if (cudaSetDevice(me % devices) != cudaSuccess || cudaStreamCreate(&on.stream) != cudaSuccess ||
-      cudaStreamCreateWithFlags(&on.beside, cudaStreamNonBlocking) != cudaSuccess) {
+  if (cudaSetDevice(me % devices) != cudaSuccess || cudaStreamCreate(&on.stream) != cudaSuccess) {
     return 1;
   }
   on.communicator = connect(argv[3], true);

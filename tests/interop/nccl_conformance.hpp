@@ -15,11 +15,10 @@
 
 namespace tersum::tests {
 
-//! @brief A rank's communicator, which blocks, and two streams of its own.
+//! @brief A rank's communicator, which blocks, and a stream of its own.
 struct nccl_rank {
   ncclComm_t communicator = nullptr;
   cudaStream_t stream     = nullptr;
-  cudaStream_t beside     = nullptr;
   int rank                = 0;
   int ranks               = 1;
   bool brief              = false;   //!< One shape of each preset.
@@ -111,7 +110,7 @@ struct symmetric_shape {
 //! That arguments which do not suit are refused, and ranks that do not all reach one another.
 [[nodiscard]] int check_nccl_fused_refusals(nccl_rank const& on, int blocks);
 
-//! `reduce_scatter_mean` on the device, whole and beside another stream, from a CUDA graph too, against a loopback on the CPU.
+//! `reduce_scatter_mean` on the device, from a CUDA graph too, against a loopback on the CPU.
 [[nodiscard]] int check_nccl_shards(nccl_rank const& on);
 
 //! The same, and `all_gather_values`, over memory that all ranks reach.

@@ -4,7 +4,7 @@
 //! @file
 //! Exchanges of shards and of values on a device over NCCL.
 
-#include <tersum/interop/nccl_pieces.cuh>
+#include <tersum/interop/nccl.cuh>
 #include <tersum/tersum.cuh>
 #include <tersum/tersum.hpp>
 
@@ -111,7 +111,6 @@ using lane_sums    = sums_of<std::remove_cvref_t<decltype(presets::summed_shards
 // NCCL adds integers, and no lanes that saturate, which move as bytes.
 static_assert(scatters_sums<nccl_transport, integer_sums>);
 static_assert(!scatters_sums<nccl_transport, lane_sums>);
-static_assert(std::invocable<nccl_pieces<> const&, lane_sums const&>);
 
 //! Where an exchange has its workspace: in the memory that all ranks reach, or, if there is none, in memory of its own.
 [[nodiscard]] std::span<std::byte> workspace_in(std::span<std::byte> symmetric,
@@ -254,16 +253,13 @@ int count_failures(nccl_rank const& on, Body const& body)
 int check_nccl_shards(nccl_rank const& on)
 {
   nccl_transport const nccl(on.communicator, on.stream, std::chrono::seconds(60));
-  nccl_transport const beside(on.communicator, on.beside, std::chrono::seconds(60));
   cuda_executor const exec{on.stream};
-  auto const whole_and_in_pieces = [&](auto const& plan, auto const& by) {
-    device_memory const scratch(scratch_bytes(plan, 2));
-    nccl_pieces<schedule::direct> const pieces{beside, exec, scratch.bytes(), 2};
+  auto const moved = [&](auto const& plan, auto const& by) {
+    device_memory const scratch(scratch_bytes(plan));
     by(reduce_over<schedule::direct>(nccl, exec, scratch.bytes()));
-    by(std::cref(pieces));
   };
   auto const sums = [&](auto const& plan, auto const& by) {
-    device_memory const scratch(scratch_bytes(plan, 3));
+    device_memory const scratch(scratch_bytes(plan));
     // Norms are floats, which are added in the order of the ranks.
     auto const norms = reduce_over<schedule::direct>(nccl, exec, scratch.bytes());
     auto const codes = [&](auto const& reduce) {
@@ -276,12 +272,8 @@ int check_nccl_shards(nccl_rank const& on)
       });
     };
     codes(reduce_over<schedule::in_wire>(nccl, exec));
-    nccl_pieces<> const in_wire{beside, exec, scratch.bytes(), 3};
-    nccl_pieces<schedule::direct> const shots{beside, exec, scratch.bytes(), 3};
-    nccl_pieces<schedule::ring> const hops{beside, exec, scratch.bytes(), 3};
-    codes(in_wire);
-    codes(hops);
-    by(std::cref(shots));
+    codes(reduce_over<schedule::ring>(nccl, exec, scratch.bytes()));
+    by(norms);
   };
   return count_failures(on, [&](auto const& expect) {
     for (bool const uneven : {false, true}) {
@@ -294,8 +286,8 @@ int check_nccl_shards(nccl_rank const& on)
                       shard_cuts(shape.coordinates, on.ranks, uneven),
                       expected_shards(shape, uneven, on.ranks, on.rank),
                       {},
-                      whole_and_in_pieces);
-      check_published(on, nccl, expect, shape, uneven, {}, whole_and_in_pieces);
+                      moved);
+      check_published(on, nccl, expect, shape, uneven, {}, moved);
       check_summed(on, nccl, expect, uneven, {}, sums);
     }
   });

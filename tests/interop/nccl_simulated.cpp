@@ -133,19 +133,6 @@ TEST_CASE("[nccl] exchanges on the device")
   }
 }
 
-TEST_CASE("[nccl] streams are ordered by events")
-{
-  for (bool const transport_late : {false, true}) {
-    CAPTURE(transport_late);
-    CHECK(on_all_ranks(3, true, [&](tests::nccl_rank& on) {
-            simulator::postpone(transport_late ? on.beside : on.stream);
-            on.brief   = true;
-            on.longest = 8001;
-            return tests::check_nccl_codecs(on);
-          }) == 0);
-  }
-}
-
 TEST_CASE("[nccl] a rank stays away")
 {
   for (int const ranks : {2, 3}) {

@@ -4,7 +4,7 @@
 //! @file
 //! What `nccl_transport` moves, adds and reports.
 
-#include <tersum/interop/nccl_pieces.cuh>
+#include <tersum/interop/nccl.cuh>
 
 #include <cuda_runtime.h>
 
@@ -125,30 +125,14 @@ class staged_nccl {
   nccl_transport const& over_;
 };
 
-// Of as many pieces as there will be, whatever was asked for.
-constexpr plan some = codec<fixed_chunks<1024>, no_rotation, cast<float>, in_wire>{}.plan(
-  layout{1000}, {.size = 3, .rank = 0});
-static_assert(scratch_bytes(some, 0) == scratch_bytes(some, 1));
-static_assert(scratch_bytes(some, -1) == scratch_bytes(some, 1));
-static_assert(scratch_bytes(some, 99) == scratch_bytes(some, nccl_pieces<>::most));
-
-//! Parts of another world are refused before anything is read or moved.
+//! Parts of another world are refused before anything is moved.
 int check_other_world(nccl_rank const& on, nccl_transport const& nccl)
 {
-  nccl_pieces const pieces{nccl, cuda_executor{cudaStream_t{}}, {}, 2};
+  auto const reduce = reduce_over(nccl, cuda_executor{on.stream});
   scatter_wire<std::uint32_t> const scattered{.count = 4, .ranks = on.ranks + 1};
   gather_wire<std::uint32_t> const gathered{.count = 4, .ranks = on.ranks + 1};
-  bool called        = false;
-  auto const between = [&](part_range) {
-    called = true;
-    return status{};
-  };
-  part_recompression<decltype(between)> const all{.scales = 0, .overlap = 0, .recompress = between};
   constexpr error_code invalid = error_code::invalid_argument;
-  if (pieces(gathered).code == invalid && pieces(scattered, gathered, all).code == invalid &&
-      !called) {
-    return 0;
-  }
+  if (reduce(gathered).code == invalid && reduce(scattered).code == invalid) { return 0; }
   std::printf("rank %d of %d: parts of another world are taken\n", on.rank, on.ranks);
   return 1;
 }

@@ -134,14 +134,12 @@ status encode(Executor const& exec,
 //! @param gradient   Unchanged since `measure`.
 //! @param state      As `encode` left it.
 //! @param workspace  As `encode` left it, but for the parts that `scattered_wire` has received.
-//! @param range      Which words of the part, by default all: see `part_recompression`.
 template <executor Executor, scattering Codec, gradient_memory Gradient>
 status recompress(Executor const& exec,
                   plan<Codec> const& plan,
                   Gradient&& gradient,
                   std::span<std::byte> state,
-                  std::span<std::byte> workspace,
-                  part_range range = {});
+                  std::span<std::byte> workspace);
 
 //! @brief Ends an exchange, once all wires have been reduced: the gradient becomes the mean over the ranks, and the
 //! state is that of the next step.

@@ -10,10 +10,9 @@
 
 #pragma once
 
+#include <tersum/codec_kinds.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/device/reduce.hpp>
-#include <tersum/exchange/exchange.hpp>
-#include <tersum/exchange/rank_blocks.hpp>
+#include <tersum/interop/detail/moved_sums.hpp>
 #include <tersum/interop/transport.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/status.hpp>
@@ -22,7 +21,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string_view>
 
 namespace tersum::inline v0 {
 
@@ -37,7 +35,28 @@ enum class schedule : std::uint8_t {
 //! @brief Bytes of scratch memory that `reduce_over` needs for the exchanges of a plan: those of the largest round, and
 //! one element more for each rank.
 template <class Codec>
-[[nodiscard]] constexpr std::size_t scratch_bytes(plan<Codec> const& plan) noexcept;
+[[nodiscard]] constexpr std::size_t scratch_bytes(plan<Codec> const& plan) noexcept
+{
+  if constexpr (gathering<Codec> || publishing<Codec>) {
+    return 0;
+  } else {
+    // Parts that are only moved need no scratch memory: the workspace has room for them.
+    constexpr bool has_room = scattering<Codec> || sharding<Codec> || copying<Codec>;
+    std::uint64_t payload   = has_room ? 0 : std::uint64_t{plan.payload_bytes()};
+    if constexpr (summing<Codec>) {
+      // The ranks' codes of the own part, or one part on its way round the ring.
+      auto const ranks = static_cast<std::uint64_t>(plan.ranks().size);
+      payload          = 4 * plan.part_words(plan.ranks().rank) * ranks;
+      for (int rank = 0; rank < plan.ranks().size; ++rank) {
+        payload = detail::maximum(payload, 4 * plan.part_words(rank));
+      }
+    }
+    std::uint64_t const largest =
+      detail::maximum(detail::maximum(std::uint64_t{plan.agreed_bytes()}, payload),
+                      std::uint64_t{plan.bypass_bytes()});
+    return largest + detail::largest_element<Codec>() * static_cast<std::size_t>(plan.ranks().size);
+  }
+}
 
 //! @brief The collective that `all_reduce_mean` is given: made by `reduce_over`.
 //!
@@ -51,11 +70,21 @@ class transport_reduce {
  public:
   constexpr transport_reduce(Transport const& over,
                              Executor const& exec,
-                             std::span<std::byte> scratch) noexcept;
+                             std::span<std::byte> scratch) noexcept
+    : over_(&over), exec_(exec), scratch_(scratch)
+  {
+  }
 
   //! Reduces a round in place.
   template <reduce_op Op>
-  [[nodiscard]] status operator()(wire<Op> const& round) const;
+  [[nodiscard]] status operator()(wire<Op> const& round) const
+  {
+    if (status const s = over_->check(); !s.ok()) { return s; }
+    if (status const s = detail::check_sums(round, over_->size()); !s.ok()) { return s; }
+    if (status const s = detail::check_executor(*over_, exec_); !s.ok()) { return s; }
+    if (over_->size() == 1 || round.count == 0) { return {}; }
+    return sum(round);
+  }
 
   //! Gathers the parts of a round in place.
   //! @{
@@ -87,21 +116,60 @@ class transport_reduce {
 
   //! Reduces a round and scatters its parts, which differ in size.
   template <class Op, class Parts>
-  [[nodiscard]] status operator()(summed_wire_of<Op, Parts> const& round) const;
+  [[nodiscard]] status operator()(summed_wire_of<Op, Parts> const& round) const
+  {
+    static_assert(!has_combine_at<Op>,
+                  "tersum: a reduce-scatter takes operations that do not depend on the position");
+    if (status const s = check_moved(round); !s.ok()) { return s; }
+    if (round.count == 0) { return {}; }
+    if (over_->size() == 1) { return exec_.copy(round.sum, round.data, round.count); }
+    return sum(round);
+  }
 
  private:
   // Whether parts can be moved.
   template <class Round>
-  [[nodiscard]] status check_moved(Round const& round) const;
+  [[nodiscard]] status check_moved(Round const& round) const
+  {
+    if (status const s = detail::check_parts(round, over_->size()); !s.ok()) { return s; }
+    if (status const s = over_->check(); !s.ok()) { return s; }
+    return detail::check_executor(*over_, exec_);
+  }
 
   template <class Round>
-  [[nodiscard]] status gather(Round const& round) const;
+  [[nodiscard]] status gather(Round const& round) const
+  {
+    if (status const s = check_moved(round); !s.ok()) { return s; }
+    if (over_->size() == 1 || round.count == 0) { return {}; }
+    return over_->all_gather(reinterpret_cast<std::byte*>(round.gathered),
+                             detail::blocks_of_parts(round));
+  }
 
   template <class Round>
-  [[nodiscard]] status scatter(Round const& round) const;
+  [[nodiscard]] status scatter(Round const& round) const
+  {
+    if (status const s = check_moved(round); !s.ok()) { return s; }
+    if (round.count == 0) { return {}; }
+    if (over_->size() == 1) {
+      return exec_.copy(round.received, round.sent + round.begin(0), round.size(0));
+    }
+    return over_->all_to_all(reinterpret_cast<std::byte const*>(round.sent),
+                             detail::blocks_of_parts(round),
+                             reinterpret_cast<std::byte*>(round.received));
+  }
 
   template <class Round>
-  [[nodiscard]] status sum(Round const& round) const;
+  [[nodiscard]] status sum(Round const& round) const
+  {
+    constexpr bool chooses = Schedule == schedule::automatic;
+    if constexpr (Schedule == schedule::in_wire ||
+                  (chooses && detail::sums_in_wire<Transport, Round>)) {
+      return detail::sum_in_wire(*over_, round);
+    } else {
+      detail::moved_sums const sums{*over_, exec_, scratch_, round};
+      return Schedule == schedule::ring ? sums.ring() : sums.direct();
+    }
+  }
 
   Transport const* over_;
   Executor exec_;
@@ -127,5 +195,3 @@ template <schedule Schedule = schedule::automatic, transport Transport, class Ex
 }
 
 }  // namespace tersum::inline v0
-
-#include <tersum/interop/detail/reduce_over.ipp>

@@ -44,8 +44,7 @@ inline status nccl_symmetric::check() const noexcept
     return {error_code::transport_failed, "NCCL returned an error", static_cast<int>(error_)};
   }
   if (window_ == nullptr || device_.lsaSize != device_.nRanks) {
-    return {error_code::unsupported,
-            "not all ranks reach one another's memory: use reduce_over or nccl_pieces"};
+    return {error_code::unsupported, "not all ranks reach one another's memory: use reduce_over"};
   }
   return {};
 }

@@ -30,8 +30,7 @@ inline int on_all_ranks(int ranks, bool blocking, std::function<int(nccl_rank&)>
       config.blocking          = blocking ? 1 : 0;
       ncclResult_t const begun = ncclCommInitRankConfig(&on.communicator, ranks, id, rank, &config);
       if (begun != (blocking ? ncclSuccess : ncclInProgress) ||
-          cudaStreamCreateWithFlags(&on.stream, cudaStreamNonBlocking) != cudaSuccess ||
-          cudaStreamCreateWithFlags(&on.beside, cudaStreamNonBlocking) != cudaSuccess) {
+          cudaStreamCreateWithFlags(&on.stream, cudaStreamNonBlocking) != cudaSuccess) {
         ++sum;
         return;
       }

@@ -58,48 +58,6 @@ template <class Reduce, class Wire, class... More>
   }
 }
 
-//! @brief Between the rounds of a two-shot codec: recompresses a range of words, for collectives that move pieces.
-template <class Executor, class Codec, class Element>
-struct recompression {
-  Executor const& exec;
-  tersum::plan<Codec> const& plan;
-  exchange_args<Codec, Element> const& args;
-
-  [[nodiscard]] status operator()(part_range range) const
-  {
-    auto of_range               = args;
-    of_range.parts.recompressed = range;
-    return exec.perform(stage::recompress{}, plan, of_range);
-  }
-};
-
-//! Whether a collective takes both rounds of a two-shot codec at once, with what is done between them.
-template <class Reduce, class Between>
-inline constexpr bool takes_pieces = std::invocable<Reduce&,
-                                                    scatter_wire<std::uint32_t>,
-                                                    gather_wire<std::uint32_t>,
-                                                    part_recompression<Between>>;
-
-//! Both rounds of a part, which is recompressed in between. A function of its own, since nvcc looks at the calls of a
-//! statement that a generic lambda discards.
-template <class Executor, class Codec, class Element, class Reduce>
-[[nodiscard]] status reduce_in_pieces(Executor const& exec,
-                                      plan<Codec> const& plan,
-                                      exchange_args<Codec, Element> const& args,
-                                      std::span<std::byte> workspace,
-                                      Reduce& reduce)
-{
-  auto const scattered = scattered_wire(plan, workspace);
-  std::uint64_t const mean_words =
-    ways_differ<Codec> ? plan.mean_chunk_words() : 0;  // 0: as those that ranks send
-  part_recompression<recompression<Executor, Codec, Element>> const pieces{
-    minimum(plan.owned_chunks(), std::uint64_t{scattered.count}),
-    plan.chunk_words(),
-    {exec, plan, args},
-    mean_words};
-  return reduce_round(reduce, scattered, gathered_wire(plan, workspace), pieces);
-}
-
 //! What a caller passed, without std::ref.
 template <class Reduce>
 using collective_of = std::remove_cvref_t<std::unwrap_reference_t<std::remove_cvref_t<Reduce>>>;
@@ -164,18 +122,12 @@ template <class Executor, class Codec, class In, class Out, class Reduce>
                                    Reduce& reduce)
 {
   constexpr bool whole = !ending_in_shards<Codec> && !publishing<Codec>;
-  constexpr bool in_pieces =
-    scattering<Codec> && takes_pieces<Reduce, recompression<Executor, Codec, In>>;
   return walk(typename Codec::stages{}, [&]<class Entry>(Entry entry) -> status {
     if constexpr (whole && does_itself<Reduce, Codec, Entry>) {
       if constexpr (std::same_as<Entry, stage::encode>) {
         return exchange_at_once(plan, arrays.in, reduce);
       }
       return {};
-    } else if constexpr (in_pieces && std::same_as<Entry, rounds::scatter_parts>) {
-      return reduce_in_pieces(exec, plan, arrays.in, workspace, reduce);
-    } else if constexpr (in_pieces && Entry::part == exchange_part::recompress) {
-      return {};  // done in pieces
     } else if constexpr (is_round<Entry>) {
       return reduce_round(reduce, wire_of(entry, plan, workspace));
     } else {

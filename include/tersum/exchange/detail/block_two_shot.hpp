@@ -78,7 +78,6 @@ TERSUM_BODY void recompress_owned(Context const& ctx, exchange_args<Codec, Eleme
 {
   Chunk own{ctx, args};
   own.find_owned();
-  own.mine.active = own.mine.active && is_at_hand(args, own.place.word);
   if (all_idle(ctx, own.mine)) { return; }
   float v[32];
   add_ranks(own, v);

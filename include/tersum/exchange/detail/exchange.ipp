@@ -213,17 +213,10 @@ status recompress(Executor const& exec,
                   plan<Codec> const& plan,
                   Gradient&& gradient,
                   std::span<std::byte> state,
-                  std::span<std::byte> workspace,
-                  part_range range)
+                  std::span<std::byte> workspace)
 {
-  auto const values = detail::span_of(gradient);
-  if (status const s = detail::check_arguments(plan, values, state, workspace); !s.ok()) {
-    return s;
-  }
-  if (status const s = exec.check(); !s.ok()) { return s; }
-  auto args               = make_args(plan, values.data(), state, workspace);
-  args.parts.recompressed = range;
-  return exec.perform(stage::recompress{}, plan, args);
+  return detail::perform_part<exchange_part::recompress>(
+    exec, plan, detail::span_of(gradient), state, workspace);
 }
 
 template <executor Executor, class Codec, gradient_memory Gradient>

@@ -139,9 +139,7 @@ void initialize_records(launching auto& launches, std::uint64_t seed)
 {
   auto const& args = launches.args();
   if (launches.plan().part_bytes() == 0) { return {}; }
-  if (args.parts.recompressed.begin == 0) {
-    launches.clear_rests(args.parts.gathered, args.rank, 1, [&] { return make_mean_map(args); });
-  }
+  launches.clear_rests(args.parts.gathered, args.rank, 1, [&] { return make_mean_map(args); });
   if constexpr (owner_feeds_back<codec_of<decltype(launches)>>) {
     launches.template owned_in_metric<recompress_kernel, recompress_in_rows_kernel>();
   } else {

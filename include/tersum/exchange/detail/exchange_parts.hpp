@@ -115,12 +115,4 @@ template <class Codec, class Element, class Map>
   }
 }
 
-//! Whether to recompress, in this call, a chunk whose codes begin at this word of the rank's own part.
-template <scattering Codec, class Element>
-[[nodiscard]] TERSUM_INLINE bool is_at_hand(exchange_args<Codec, Element> const& args,
-                                            std::uint64_t word)
-{
-  return word >= args.parts.recompressed.begin && word < args.parts.recompressed.end;
-}
-
 }  // namespace tersum::inline v0::detail

@@ -20,7 +20,6 @@ struct part_args {
   std::uint32_t* gathered;   // what all ranks decode
   Residual* owner_residual;  // chunk_size values for each owned chunk, or null
   std::uint64_t part_words;  // of two_shot
-  part_range recompressed;   // of two_shot: where the chunks begin that are at hand
 };
 
 //! @brief The same where the ways differ.

@@ -50,7 +50,7 @@ inline status nccl_transport::check_stream(cudaStream_t executors) const noexcep
 {
   if (executors == stream_) { return {}; }
   return {error_code::invalid_argument,
-          "the transport's stream is not the executor's: give it that one, or use nccl_pieces"};
+          "the transport's stream is not the executor's: give it that one"};
 }
 
 inline status nccl_transport::wait(cudaStream_t stream) const noexcept

@@ -52,13 +52,12 @@ struct cpu_parts {
   {
     auto const mean          = make_mean_map(args);
     std::uint32_t* const own = args.parts.gathered + mean.begin(args.rank);
-    if (args.parts.recompressed.begin == 0) { clear_rest(mean, args.rank, own); }
+    clear_rest(mean, args.rank, own);
     using dither      = typename second_dither_of<typename Codec::dither_type>::type;
     float const share = 1.0f / static_cast<float>(args.world);
     auto key          = key_of(args);
     key.rank          = second_rank;
     each_owned(make_part_map(args), [&]<class Chunk>(Chunk const& chunk) {
-      if (!is_at_hand(args, chunk.place.word)) { return; }
       typename Chunk::values v;
       add_ranks(chunk, v);
       chunk.in_mean(mean).template encode<dither>(v, key, share, own);
