@@ -97,10 +97,6 @@ concept selects = selecting_chunker<typename Codec::chunker_type>;
 template <class Codec>
 concept several_bits = detail::has_several_bits<typename Codec::chunker_type>();
 
-//! Some coordinates do not travel: of chunkers that choose, and where a chunk is one coordinate.
-template <class Codec>
-concept leaves_out = selects<Codec> || Codec::chunk_size == 1;
-
 //! What a step lost is kept for the next one, and is part of what that encodes.
 template <class Codec>
 inline constexpr bool feeds_back =

@@ -145,12 +145,9 @@ class plan : public Codec::counts_type {
 
  private:
   static constexpr bool owners = scattering<Codec> && !selects<Codec>;
-  static_assert(detail::suits_feedback<false,
-                                       owners,
-                                       publishing<Codec>,
-                                       leaves_out<Codec>,
-                                       typename Codec::feedback_type>()
-                  .empty());
+  static_assert(
+    detail::suits_feedback<false, owners, publishing<Codec>, typename Codec::feedback_type>()
+      .empty());
 
   constexpr description describe_state() const noexcept
   {

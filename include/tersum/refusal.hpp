@@ -51,11 +51,10 @@ template <chunker Chunker,
   constexpr std::string_view sentence =
     detail::refuses<true, Chunker, Rotator, Coder, Form, Feedback, Metric>();
   if constexpr (!sentence.empty()) { return sentence; }
-  using kind                = typename Form::template payload_kind<Coder>;
-  constexpr bool owners     = std::is_same_v<kind, payload::parts> && !selecting_chunker<Chunker>;
-  constexpr bool published  = std::is_same_v<kind, payload::published>;
-  constexpr bool leaves_out = selecting_chunker<Chunker> || Chunker::chunk_size == 1;
-  return detail::suits_feedback<true, owners, published, leaves_out, Feedback>();
+  using kind               = typename Form::template payload_kind<Coder>;
+  constexpr bool owners    = std::is_same_v<kind, payload::parts> && !selecting_chunker<Chunker>;
+  constexpr bool published = std::is_same_v<kind, payload::published>;
+  return detail::suits_feedback<true, owners, published, Feedback>();
 }
 
 }  // namespace tersum::inline v0

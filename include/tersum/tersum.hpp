@@ -20,7 +20,6 @@
 #include <tersum/exchange/metric_scales.hpp>
 #include <tersum/exchange/reduce_scatter_mean.hpp>
 #include <tersum/execute/cpu_executor.hpp>
-#include <tersum/feedback/cleared_feedback.hpp>
 #include <tersum/feedback/decayed_feedback.hpp>
 #include <tersum/feedback/difference_feedback.hpp>
 #include <tersum/feedback/error_feedback.hpp>

@@ -17,8 +17,6 @@ auto const in_sums =
   bytes<presets::tracked_saturating<stochastic_quantizer<8>, difference_feedback>>;
 // expected: tersum: difference_feedback is for publish
 auto const in_two_shots = bytes<presets::two_shot<8, difference_feedback>>;
-// expected: tersum: cleared_feedback is for codecs that leave coordinates out
-auto const cleared = bytes<presets::tracked_saturating<nearest_quantizer<4>, cleared_feedback>>;
 // expected: tersum: kept_by_owners is for two_shot with fixed_chunks
 auto const without_owners =
   bytes<codec<top_chunks<64>, no_rotation, cast<float>, in_wire, kept_by_owners<>>>;

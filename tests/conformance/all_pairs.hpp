@@ -43,13 +43,9 @@ using coders   = list<tracked,
                     cast<float>>;
 using forms =
   list<in_wire, two_shot, two_shot_to<scaled_codes<lloyd_max<7>>>, gather, shard, publish>;
-using feedbacks = list<no_feedback,
-                       error_feedback,
-                       decayed_feedback,
-                       cleared_feedback,
-                       difference_feedback,
-                       kept_by_owners<>>;
-using metrics   = list<plain_metric, given_diagonal, kept_diagonal>;
+using feedbacks =
+  list<no_feedback, error_feedback, decayed_feedback, difference_feedback, kept_by_owners<>>;
+using metrics = list<plain_metric, given_diagonal, kept_diagonal>;
 
 template <class Chunker, class Rotator, class Coder, class Form, class Feedback, class Metric>
 using policies = std::tuple<Chunker, Rotator, Coder, Form, Feedback, Metric>;

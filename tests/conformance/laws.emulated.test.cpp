@@ -70,7 +70,6 @@ TEST_CASE_TEMPLATE("[conformance] feedback",
                    error_feedback,
                    decayed_feedback,
                    averaged_feedback,
-                   cleared_feedback,
                    decaying_feedback)
 {
   check_feedback_laws<Feedback>();

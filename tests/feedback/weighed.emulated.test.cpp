@@ -7,7 +7,6 @@
 #include "support/codecs.hpp"
 #include "support/compare_kernels.hpp"
 
-#include <tersum/feedback/cleared_feedback.hpp>
 #include <tersum/feedback/decayed_feedback.hpp>
 #include <tersum/feedback/kept_by.hpp>
 #include <tersum/feedback/kept_in.hpp>
@@ -64,11 +63,6 @@ TEST_CASE("[feedback] chosen chunks weigh what is kept alike in kernels")
   codec<top_chunks<64>, no_rotation, cast<tersum::half>, in_wire, averaged_feedback> top{};
   top.feedback = averaged;
   tests::compare_orders<float>(top, 3, true);
-}
-
-TEST_CASE("[feedback] what did not travel is kept alike in kernels, and what did is cleared")
-{
-  tests::compare_orders<float>(top_coordinates_codec<cleared_feedback>{}, 3, true);
 }
 
 template <class Feedback = error_feedback>

@@ -11,14 +11,12 @@
 #include "support/loopback_run.hpp"
 #include "support/normal_gradients.hpp"
 
-#include <tersum/feedback/cleared_feedback.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/feedback/kept_by.hpp>
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/interop/reduce_over.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/single_process/loopback_transport.hpp>
-#include <tersum_baselines/top_coordinates.hpp>
 
 #include <doctest/doctest.h>
 
@@ -28,7 +26,6 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <numeric>
 #include <span>
 #include <thread>
 #include <vector>
@@ -195,43 +192,6 @@ TEST_CASE("[feedback] LoCo's average of what was lost is that of its formulas")
     REQUIRE(are_near(whole, mean));
     for (std::size_t k = 0; k < world; ++k) {
       REQUIRE(are_near(residuals_of(ranks[k].plan, ranks[k].state()), e[k], h[k]));
-    }
-  }
-}
-
-TEST_CASE("[feedback] what did not travel is kept and added, and what did is cleared")
-{
-  using codec_type = top_coordinates_codec<cleared_feedback>;
-  codec_type codec;
-  codec.chunker.bits = 3;
-  tests::loopback_run<codec_type> run{codec, layout{coordinates}, world, seed};
-  auto const chosen = run.plan().chosen();
-  REQUIRE(chosen == 62);  // 3 * 1000 / 48, an even number
-  std::vector<values> v(world, values(coordinates));
-  for (int step = 0; step < 6; ++step) {
-    auto const in = gradients_of(step);
-    values mean(coordinates);
-    for (std::size_t k = 0; k < world; ++k) {
-      v[k] = combine(1, v[k], 1, in_double(in[k]));
-      std::vector<std::size_t> order(coordinates);
-      std::iota(order.begin(), order.end(), std::size_t{0});
-      std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        return std::abs(v[k][a]) > std::abs(v[k][b]);
-      });
-      order.resize(chosen);
-      for (std::size_t const i : order) {
-        // What travels is a half: 11 bits of magnitudes from 2^-14 on.
-        int exponent;
-        double const fraction = std::frexp(v[k][i], &exponent);
-        mean[i] += std::ldexp(std::nearbyint(fraction * 2048) / 2048, exponent) / world;
-        v[k][i] = 0;
-      }
-    }
-    auto const& out = run.exchange(in);
-    CAPTURE(step);
-    for (std::size_t k = 0; k < world; ++k) {
-      REQUIRE(are_near(out[k], mean));
-      REQUIRE(are_near(run.residual(static_cast<int>(k)), v[k]));
     }
   }
 }

@@ -78,10 +78,6 @@ template <bool Ask, class Chunker, class Range>
 template <class Feedback>
 concept of_differences = Feedback::codes_differences;
 
-//! Whether a feedback policy keeps nothing of a coordinate that was sent, so that the codec must leave some out.
-template <class Feedback>
-concept clears_sent = Feedback::clears_sent;
-
 //! In what a state keeps the scales of a metric.
 template <class Metric>
 struct scale_of {
@@ -107,8 +103,7 @@ struct residual_of_feedback<Feedback> {
 //! @brief Empty, or a sentence that says where a feedback policy does not go.
 //! @tparam Owners     Whether ranks encode the mean of chunks that they own, the same in every step.
 //! @tparam Published  Whether all ranks hold the values that they sent in the last exchange.
-//! @tparam LeavesOut  Whether some coordinates do not travel.
-template <bool Ask, bool Owners, bool Published, bool LeavesOut, class Feedback>
+template <bool Ask, bool Owners, bool Published, class Feedback>
 [[nodiscard]] constexpr std::string_view suits_feedback() noexcept
 {
   TERSUM_NEEDS("tersum: kept_by_owners is for two_shot with fixed_chunks",
@@ -116,9 +111,6 @@ template <bool Ask, bool Owners, bool Published, bool LeavesOut, class Feedback>
   TERSUM_NEEDS(
     "tersum: difference_feedback is for publish, whose ranks hold the values of the last exchange: gradients are added afresh in every step",
     !of_differences<Feedback> || Published);
-  TERSUM_NEEDS(
-    "tersum: cleared_feedback is for codecs that leave coordinates out, such as those of top_chunks: where all travel it would drop what they lost: use error_feedback",
-    !clears_sent<Feedback> || LeavesOut);
   return {};
 }
 

@@ -35,7 +35,8 @@ namespace tersum::inline v0 {
 //!                   element's position.) It must run after what the executor has enqueued, and before what the executor
 //!                   enqueues next. It returns nothing, a `status`, or a transport's integer or enumerator of which 0 means
 //!                   success. Under `two_shot` it is also called with a `scatter_wire`, whose parts it must exchange, and
-//!                   with a `gather_wire`, whose parts it must gather. It may do stages itself, between the executor's: those of which its member `does` says so.
+//!                   with a `gather_wire`, whose parts it must gather. It may do stages itself, between the
+//!                   executor's: those of which its member `does` says so.
 //! @return  The first error. If a single rank finds a fault in its arguments, such as a null pointer, it returns before
 //!          its first round, and the other ranks wait for it as long as their transport does. If `reduce` fails, the
 //!          gradient is unchanged, but the residual of a codec with feedback has moved on: restore the state from a
