@@ -155,12 +155,27 @@ namespace detail {
 
 //! The ranks agree on a step for each chunk; casts have none, and chunks of a two-shot codec have scales of their own.
 template <class Codec>
-inline constexpr bool has_steps = std::is_same_v<typename Codec::agreement_kind, agreement::steps>;
+concept has_steps = std::is_same_v<typename Codec::agreement_kind, agreement::steps>;
 
 //! Whether the norms of chunks are what the ranks agree on.
 template <class Codec>
 concept norms_travel =
   !has_steps<Codec> || measures<typename Codec::range_type, statistic::chunk_square_norm>;
+
+//! What ranks measure of chunks: by the range's plain form; their largest magnitudes; their squared norms, which are added up over
+//! tensors where they do not travel themselves.
+//! @{
+template <class Codec>
+inline constexpr bool measures_plainly =
+  has_steps<Codec> && !has_measurement<typename Codec::range_type>;
+template <class Codec>
+inline constexpr bool measures_magnitudes =
+  measures<typename Codec::range_type, statistic::chunk_magnitude>;
+template <class Codec>
+inline constexpr bool measures_norms = norms_travel<Codec> || per_tensor<Codec> || tracks<Codec>;
+template <class Codec>
+inline constexpr bool adds_norms = measures_norms<Codec> && !norms_travel<Codec>;
+//! @}
 
 //! Codecs whose payload consists of parts of ranks, with codes of chunks and a scale for each.
 template <class Codec>

@@ -115,9 +115,7 @@ TEST_CASE("[kernels] a selection by several blocks")
     CAPTURE(step);
     header_of_state.step = step;
     detail::chunk_selection{1, args.selection.rule, chunks, histogram.data(), want.data()}.run(
-      [&](std::uint64_t chunk) { return detail::energy_bits(norms[chunk]); },
-      header,
-      step);
+      [&](std::uint64_t chunk) { return detail::energy_bits(norms[chunk]); }, header, step);
     for (auto const order : emulator::thread_orders) {
       for (std::uint64_t const blocks : {1u, 2u, 3u, 7u}) {
         CAPTURE(blocks);

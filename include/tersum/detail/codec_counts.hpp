@@ -15,6 +15,7 @@
 #include <tersum/detail/sections.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/plan.hpp>
+#include <tersum/quantize/dither.hpp>
 #include <tersum/state.hpp>
 #include <tersum/status.hpp>
 
@@ -55,6 +56,11 @@ class codec_counts : public plan_counts<Codec> {
     return coder::check(this->codec_, this->world_);
   }
 
+  constexpr void fill(auto& args) const noexcept
+  {
+    plan_counts<Codec>::fill(args);
+    args.dither_mask = dither_mask<typename Codec::dither_type>({.rank = args.rank});
+  }
   [[nodiscard]] constexpr bool travels() const noexcept { return choice_.travels(); }
   [[nodiscard]] constexpr std::uint64_t agreed_scalars() const noexcept
   {

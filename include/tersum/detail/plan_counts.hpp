@@ -9,7 +9,6 @@
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/sections.hpp>
 #include <tersum/layout.hpp>
-#include <tersum/quantize/dither.hpp>
 #include <tersum/state.hpp>
 
 #include <cstddef>
@@ -19,18 +18,6 @@ namespace tersum::inline v0::detail {
 
 template <class Codec, class Element>
 struct exchange_args;
-
-//! The word that the rank's random words are xored with; 0 for codecs without dither.
-template <class Codec>
-[[nodiscard]] constexpr std::uint32_t dither_mask_of(int rank) noexcept
-{
-  if constexpr (requires { Codec::dither_type::mask(dither_key{}); }) {
-    dither_key key{};
-    key.rank = static_cast<std::uint32_t>(rank);
-    return Codec::dither_type::mask(key);
-  }
-  return 0;
-}
 
 //! @brief What launches ask of the records that have chunks.
 struct record_facts {
@@ -101,12 +88,11 @@ class plan_counts {
   //! What kernels are given besides memory.
   constexpr void fill(auto& args) const noexcept
   {
-    args.codec       = codec_;
-    args.chunks      = chunks_;
-    args.tensors     = tensors_;
-    args.world       = world_.size;
-    args.rank        = static_cast<std::uint32_t>(world_.rank);
-    args.dither_mask = dither_mask_of<Codec>(world_.rank);
+    args.codec   = codec_;
+    args.chunks  = chunks_;
+    args.tensors = tensors_;
+    args.world   = world_.size;
+    args.rank    = static_cast<std::uint32_t>(world_.rank);
   }
   [[nodiscard]] constexpr std::uint64_t agreed_scalars() const noexcept { return 0; }
   [[nodiscard]] constexpr std::uint64_t agreed_bytes() const noexcept { return 0; }

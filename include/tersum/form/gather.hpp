@@ -34,10 +34,10 @@ struct gather_counts : codec_counts<Codec> {
   //! Bytes that a rank sends to all others, a multiple of 16.
   [[nodiscard]] constexpr std::uint64_t part_bytes() const noexcept
   {
-    std::uint64_t words =
-      this->chunks() * (code_words<typename Codec::quantizer_type>(Codec::chunk_size) + 1);
-    if constexpr (selects<Codec>) { words = this->choice_.capacity_words(); }
-    return round_up(words * sizeof(std::uint32_t), this->alignment);
+    constexpr std::uint64_t words =
+      code_words<typename Codec::quantizer_type>(Codec::chunk_size) + 1;
+    std::uint64_t const all = this->chunks() * words * sizeof(std::uint32_t);
+    return round_up(this->choice_.bytes_of(all), this->alignment);
   }
   [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept { return part_bytes(); }
   //! What rounding up to whole 16 bytes may take.

@@ -40,14 +40,14 @@ struct two_shot_counts : codec_counts<Codec> {
   //! Bytes that one rank sends to another, a multiple of 16.
   [[nodiscard]] constexpr std::uint64_t part_bytes() const noexcept
   {
-    std::uint64_t words = owned_chunks() * (chunk_words() + 1);
-    if constexpr (selects<Codec>) {
+    constexpr std::uint64_t word = sizeof(std::uint32_t);
+    std::uint64_t bytes          = owned_chunks() * (chunk_words() + 1) * word;
+    if (selects<Codec>) {
       // Of parts dealt widest first none exceeds the mean by more than the widest chunk.
-      words = this->travels()
-                ? of_a_rank(this->choice_.capacity_words() + chunk_words() * (size() - 1))
-                : 0;
+      std::uint64_t const words = this->choice_.bytes_of(bytes) / word;
+      bytes = this->travels() ? of_a_rank(words + chunk_words() * (size() - 1)) * word : 0;
     }
-    return round_up(words * sizeof(std::uint32_t), this->alignment);
+    return round_up(bytes, this->alignment);
   }
   //! Bytes that the owner of a part sends to every other rank, a multiple of 16.
   [[nodiscard]] constexpr std::uint64_t mean_part_bytes() const noexcept
@@ -73,8 +73,8 @@ struct two_shot_counts : codec_counts<Codec> {
   //! The most words that the codes of one chunk take.
   [[nodiscard]] static constexpr std::uint64_t chunk_words() noexcept
   {
-    if constexpr (selects<Codec>) { return chunk_choice<Codec>::widest_words(); }
-    return code_words<typename Codec::quantizer_type>(Codec::chunk_size);
+    return chunk_choice<Codec>::chunk_words(
+      code_words<typename Codec::quantizer_type>(Codec::chunk_size));
   }
   //! The same of the mean.
   [[nodiscard]] static constexpr std::uint64_t mean_chunk_words() noexcept

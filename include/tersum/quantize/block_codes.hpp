@@ -63,7 +63,7 @@ struct block_codes {
     detail::encode_words(ctx,
                          coding{.coder = {.quantizer = quantizer}},
                          key,
-                         mask(key),
+                         detail::dither_mask<typename Quantizer::dither>(key),
                          number(mine),
                          scale,
                          v,
@@ -115,14 +115,6 @@ struct block_codes {
   [[nodiscard]] TERSUM_BODY static std::uint64_t number(chunk const& mine)
   {
     return mine.chunk * (Size / 32) + mine.thread;
-  }
-
-  [[nodiscard]] TERSUM_BODY static std::uint32_t mask(dither_key const& key)
-  {
-    if constexpr (requires { Quantizer::dither::mask(key); }) {
-      return Quantizer::dither::mask(key);
-    }
-    return 0;
   }
 };
 

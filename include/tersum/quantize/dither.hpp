@@ -100,6 +100,14 @@ template <class Dither>
 
 namespace detail {
 
+//! The word that a rank's random words are xored with.
+template <class Dither>
+[[nodiscard]] TERSUM_HOST_DEVICE constexpr std::uint32_t dither_mask(dither_key const& key) noexcept
+{
+  if constexpr (Dither::rounds > 0) { return Dither::mask(key); }
+  return 0;
+}
+
 //! The dither of a quantizer, which is `no_dither` for codebooks.
 template <class Quantizer>
 struct dither_of {

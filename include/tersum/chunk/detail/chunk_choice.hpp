@@ -28,15 +28,42 @@ namespace tersum::inline v0::detail {
 template <class Codec>
 inline constexpr bool orders_chunks = several_bits<Codec> && (scattering<Codec> || copying<Codec>);
 
-//! @brief The levels of a chunker with several widths: what a chunk on each costs and loses.
+//! @brief What a chunk of a chunker with one width costs: a unit, if it travels.
 //! @tparam Widths  `coder_counts`, or `summed_widths` of a reducer.
 template <class Chunker, class Widths>
 struct level_costs {
+  [[nodiscard]] static constexpr std::uint32_t widest_words() noexcept
+  {
+    return Widths::template unit_words<Chunker>;
+  }
+  [[nodiscard]] static constexpr status check(Chunker const&) noexcept { return {}; }
+  static constexpr void add_steps(selection_rule& rule, Chunker const&, int, float) noexcept
+  {
+    rule.exponent = 65536;
+    rule.steps    = 1;
+    rule.level[0] = 1;
+    rule.cost[0]  = 1;
+    rule.words[1] = rule.unit_words;
+  }
+};
+
+//! @brief The levels of a chunker with several widths: what a chunk on each costs and loses.
+template <class Chunker, class Widths>
+requires(Chunker::several_bits) struct level_costs<Chunker, Widths> {
   //! Words of a chunk, its scales included.
   [[nodiscard]] static constexpr std::uint32_t words(int level) noexcept
   {
     constexpr int size = Chunker::chunk_size;
     return level == 0 ? 0 : Widths::words(size, Chunker::widths[level - 1]) + Widths::words_apart;
+  }
+  [[nodiscard]] static constexpr std::uint32_t widest_words() noexcept
+  {
+    return words(Chunker::level_count);
+  }
+  [[nodiscard]] static constexpr status check(Chunker const& given) noexcept
+  {
+    if (given.weighting >= 0 && given.weighting <= 1) { return {}; }
+    return {error_code::invalid_argument, "the chunker's weighting must be between 0 and 1"};
   }
   template <int Level = 1>
   [[nodiscard]] static constexpr float distortion(int level, int world) noexcept
@@ -91,10 +118,19 @@ struct level_costs {
 //! @brief Every chunk travels: there is no choice, and nothing that it needs.
 template <class Codec>
 struct chunk_choice {
-  struct args {};
+  struct args {
+    [[nodiscard]] TERSUM_INLINE bool pays() const { return true; }
+  };
 
   constexpr explicit chunk_choice(auto const&) noexcept {}
   [[nodiscard]] constexpr bool travels() const noexcept { return true; }
+  //! Bytes of what travels, where all chunks have so many.
+  [[nodiscard]] static constexpr std::uint64_t bytes_of(std::uint64_t all) noexcept { return all; }
+  //! The most words of a chunk whose codes are so many where there is one width.
+  [[nodiscard]] static constexpr std::uint64_t chunk_words(std::uint64_t codes) noexcept
+  {
+    return codes;
+  }
   [[nodiscard]] constexpr status check(auto const&) const noexcept { return {}; }
   [[nodiscard]] constexpr args take(section_list&, auto const&) const noexcept { return {}; }
 };
@@ -126,15 +162,15 @@ requires(selects<Codec>) class chunk_choice<Codec> {
   }
 
   [[nodiscard]] constexpr bool travels() const noexcept { return capacity_ > 0; }
-  //! Words of the chunks that the budget pays for.
-  [[nodiscard]] constexpr std::uint64_t capacity_words() const noexcept
+  //! Bytes of the chunks that the budget pays for, whatever all of them have.
+  [[nodiscard]] constexpr std::uint64_t bytes_of(std::uint64_t) const noexcept
   {
-    return std::uint64_t{capacity_} * unit_words();
+    return std::uint64_t{capacity_} * unit_words() * sizeof(std::uint32_t);
   }
   //! Words of a chunk on the highest level.
-  [[nodiscard]] static constexpr std::uint64_t widest_words() noexcept
+  [[nodiscard]] static constexpr std::uint64_t chunk_words(std::uint64_t) noexcept
   {
-    return costs<chunker>::words(chunker::level_count);
+    return costs::widest_words();
   }
 
   template <class Counts>
@@ -154,11 +190,7 @@ requires(selects<Codec>) class chunk_choice<Codec> {
         return refuse("the weight of a tensor must be finite and not negative");
       }
     }
-    if constexpr (several_bits<Codec>) {
-      if (!(given.weighting >= 0 && given.weighting <= 1)) {
-        return refuse("the chunker's weighting must be between 0 and 1");
-      }
-    }
+    if (status const s = costs::check(given); !s.ok()) { return s; }
     if (most_units(counts.chunks()) > std::numeric_limits<std::uint32_t>::max()) {
       return refuse("layout.coordinates has more than 2^34 coordinates: exchange it in parts");
     }
@@ -172,16 +204,7 @@ requires(selects<Codec>) class chunk_choice<Codec> {
     rule.weighted   = weighted_ ? 1 : 0;
     rule.capacity   = capacity_;
     rule.unit_words = unit_words();
-    if constexpr (several_bits<Codec>) {
-      costs<chunker>::add_steps(
-        rule, codec.chunker, ranks.size, Codec::form_type::encodings(ranks.size));
-    } else {
-      rule.exponent = 65536;
-      rule.steps    = 1;
-      rule.level[0] = 1;
-      rule.cost[0]  = 1;
-      rule.words[1] = rule.unit_words;
-    }
+    costs::add_steps(rule, codec.chunker, ranks.size, Codec::form_type::encodings(ranks.size));
     return rule;
   }
 
@@ -199,8 +222,7 @@ requires(selects<Codec>) class chunk_choice<Codec> {
 
  private:
   using widths = coder_counts<typename Codec::coder_type>;
-  template <class Chunker>
-  using costs = level_costs<Chunker, widths>;
+  using costs  = level_costs<chunker, widths>;
 
   [[nodiscard]] static constexpr std::uint32_t unit_words() noexcept
   {
@@ -209,8 +231,7 @@ requires(selects<Codec>) class chunk_choice<Codec> {
   //! Units that all chunks can use.
   [[nodiscard]] static constexpr std::uint64_t most_units(std::uint64_t chunks) noexcept
   {
-    if constexpr (several_bits<Codec>) { return chunks * (widest_words() / unit_words()); }
-    return chunks;
+    return chunks * (costs::widest_words() / unit_words());
   }
 
   std::uint32_t capacity_ = 0;

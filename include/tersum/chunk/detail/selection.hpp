@@ -150,6 +150,9 @@ struct selection_args {
   selection_rule rule;
   selection_scratch* scratch;
   std::uint32_t* places;  // one a chunk; until they are known, values of chunks
+
+  //! Whether the budget pays for anything.
+  [[nodiscard]] TERSUM_INLINE bool pays() const { return rule.capacity > 0; }
 };
 
 //! @brief The same where the chunks are also listed by their levels, for kernels that take them in that order.

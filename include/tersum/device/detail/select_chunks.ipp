@@ -59,16 +59,12 @@ struct select_chunks_kernel {
 }  // namespace detail
 
 template <int Size, class Scalar>
-constexpr chunk_rule rule_of(top_chunks<Size, Scalar> const&, std::uint32_t most) noexcept
+constexpr chunk_rule rule_of(top_chunks<Size, Scalar> const& given, std::uint32_t most) noexcept
 {
   chunk_rule rule{};
-  rule.steps      = 1;
-  rule.level[0]   = 1;
-  rule.cost[0]    = 1;
-  rule.exponent   = 65536;
   rule.capacity   = most;
   rule.unit_words = 1;
-  rule.words[1]   = 1;
+  detail::level_costs<top_chunks<Size, Scalar>, void>::add_steps(rule, given, 1, 1);
   return rule;
 }
 

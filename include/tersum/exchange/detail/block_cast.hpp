@@ -118,11 +118,12 @@ TERSUM_BODY void clear_misaligned(Context const& ctx, Element* to, unsigned thre
   }
 }
 
-//! @brief Blocks of `cast_selected`.
+//! @brief Blocks of `cast_chunks`, or of `cast_selected`.
 template <class Codec>
-[[nodiscard]] constexpr std::uint64_t selected_blocks(std::uint64_t chunks,
-                                                      cuda_tuning const& tuning) noexcept
+[[nodiscard]] constexpr std::uint64_t cast_blocks(std::uint64_t chunks,
+                                                  cuda_tuning const& tuning) noexcept
 {
+  if (!selects<Codec>) { return chunks; }
   auto const threads = static_cast<unsigned>(tuning.cast_threads);
   return (chunks * (Codec::chunk_size / 8) + threads - 1) / threads;
 }

@@ -69,11 +69,9 @@ template <class Codec, class Element>
 //! @brief Whether the agreed scalars were summed over the ranks. If the budget pays for nothing, this rank has measured
 //! them and no other knows them, so that they must not change what is decoded.
 template <class Codec, class Element>
-[[nodiscard]] TERSUM_INLINE bool has_agreed(
-  [[maybe_unused]] exchange_args<Codec, Element> const& args)
+[[nodiscard]] TERSUM_INLINE bool has_agreed(exchange_args<Codec, Element> const& args)
 {
-  if constexpr (selects<Codec>) { return args.selection.rule.capacity > 0; }
-  return true;
+  return args.selection.pays();
 }
 
 //! @brief The squared norm of which a chunk's first scales are the root mean square. A chunk of casts that has not travelled has that
@@ -121,24 +119,16 @@ template <class Codec, class Element>
 
 //! @brief By what `weighed` multiplies in this exchange what was kept.
 template <class Codec, class Element>
-[[nodiscard]] TERSUM_INLINE float weight_of_kept(
-  [[maybe_unused]] exchange_args<Codec, Element> const& args)
+[[nodiscard]] TERSUM_INLINE float weight_of_kept(exchange_args<Codec, Element> const& args)
 {
-  if constexpr (weighs_kept<Codec>) {
-    std::uint64_t const step = args.header->step;
-    return args.codec.feedback.kept_weight(step, *args.bypassed.gain);
-  }
-  return 1.0f;
+  return args.bypassed.weight(args.codec.feedback, args.header);
 }
 
 //! @brief What feedback is given of what was kept.
 template <class Codec, class Arithmetic>
-[[nodiscard]] TERSUM_INLINE float weighed(Arithmetic const&,
-                                          [[maybe_unused]] float weight,
-                                          float kept)
+[[nodiscard]] TERSUM_INLINE float weighed(Arithmetic const&, float weight, float kept)
 {
-  if constexpr (weighs_kept<Codec>) { return Arithmetic::multiply(weight, kept); }
-  return kept;
+  return weighs_kept<Codec> ? Arithmetic::multiply(weight, kept) : kept;
 }
 
 //! @brief Whether a cast keeps this for the next step, or else what it had kept. Sums of floats below 2^20, which halves are made of,

@@ -81,22 +81,15 @@ void initialize_records(launching auto& launches, std::uint64_t seed)
 [[nodiscard]] status run_stage(stage::measure, launching auto& launches)
 {
   using codec = codec_of<decltype(launches)>;
-  if constexpr (!has_steps<codec>) {
-    launches.norms();
-  } else {
-    using range = typename codec::range_type;
-    if constexpr (!has_measurement<range>) {
-      launches.template chunks<measure_kernel>();
-    } else if constexpr (measures<range, statistic::chunk_magnitude>) {
-      launches.template chunks<magnitudes_kernel>();
-    }
-    if constexpr (norms_travel<codec> || per_tensor<codec> || tracks<codec>) { launches.norms(); }
-    if constexpr (!norms_travel<codec> && (per_tensor<codec> || tracks<codec>)) {
-      launches.tensors(tensor_norms_kernel{});
-    }
-    if constexpr (tells_ratios<codec>) {
-      launches.threads(tell_ratios_kernel{}, launches.plan().tensors());
-    }
+  if constexpr (measures_plainly<codec>) {
+    launches.template chunks<measure_kernel>();
+  } else if constexpr (measures_magnitudes<codec>) {
+    launches.template chunks<magnitudes_kernel>();
+  }
+  if constexpr (measures_norms<codec>) { launches.norms(); }
+  if constexpr (adds_norms<codec>) { launches.tensors(tensor_norms_kernel{}); }
+  if constexpr (tells_ratios<codec>) {
+    launches.threads(tell_ratios_kernel{}, launches.plan().tensors());
   }
   return launches.result();
 }
@@ -114,24 +107,40 @@ void initialize_records(launching auto& launches, std::uint64_t seed)
   return launches.result();
 }
 
+//! Casts: those of codes and of parts follow.
 [[nodiscard]] status run_stage(stage::encode, launching auto& launches)
 {
-  using codec = codec_of<decltype(launches)>;
-  if constexpr (publishing<codec>) {
-    launches.publish();
-  } else if constexpr (has_parts<codec>) {
-    launches.encode_parts();
-  } else if constexpr (has_steps<codec>) {
-    if constexpr (derives_in_encode<codec>) {
-      if (launches.derives_late()) {
-        launches.all_chunks(derive_and_encode_kernel{}, launches.plan().chunks());
-        return launches.result();
-      }
+  launches.encode_casts();
+  return launches.result();
+}
+
+template <launching Launches>
+requires has_steps<codec_of<Launches>>
+[[nodiscard]] status run_stage(stage::encode, Launches& launches)
+{
+  if constexpr (derives_in_encode<codec_of<Launches>>) {
+    if (launches.derives_late()) {
+      launches.all_chunks(derive_and_encode_kernel{}, launches.plan().chunks());
+      return launches.result();
     }
-    launches.template chunks<encode_kernel>();
-  } else {
-    launches.template cast<true>();
   }
+  launches.template chunks<encode_kernel>();
+  return launches.result();
+}
+
+template <launching Launches>
+requires has_parts<codec_of<Launches>>
+[[nodiscard]] status run_stage(stage::encode, Launches& launches)
+{
+  launches.encode_parts();
+  return launches.result();
+}
+
+template <launching Launches>
+requires publishing<codec_of<Launches>>
+[[nodiscard]] status run_stage(stage::encode, Launches& launches)
+{
+  launches.publish();
   return launches.result();
 }
 
@@ -155,20 +164,26 @@ void initialize_records(launching auto& launches, std::uint64_t seed)
   return launches.result();
 }
 
+//! Casts: those of codes and of parts follow.
 [[nodiscard]] status run_stage(stage::decode, launching auto& launches)
 {
-  using codec = codec_of<decltype(launches)>;
-  if constexpr (sharding<codec>) {
-    launches.template owned_in_metric<add_shard_kernel, add_shard_in_rows_kernel>();
-  } else if constexpr (has_parts<codec>) {
-    launches.decode_parts();
-  } else if constexpr (summing<codec>) {
-    launches.decode_shard();
-  } else if constexpr (has_steps<codec>) {
-    launches.template chunks<decode_kernel>();
-  } else {
-    launches.template cast<false>();
-  }
+  launches.decode_casts();
+  return launches.result();
+}
+
+template <launching Launches>
+requires has_steps<codec_of<Launches>>
+[[nodiscard]] status run_stage(stage::decode, Launches& launches)
+{
+  launches.decode_codes();
+  return launches.result();
+}
+
+template <launching Launches>
+requires has_parts<codec_of<Launches>>
+[[nodiscard]] status run_stage(stage::decode, Launches& launches)
+{
+  launches.decode_parts();
   return launches.result();
 }
 

@@ -110,8 +110,10 @@ class launch_list {
     return facts;
   }
 
+  void decode_codes() { chunks<decode_kernel>(); }
+
   //! Decodes the chunks of this rank's shard: the whole ones first, then those that are edges.
-  void decode_shard()
+  void decode_codes() requires summing<Codec>
   {
     auto const whole = as_of_whole(args_);
     bool regular = false, edges = false;
@@ -169,13 +171,11 @@ class launch_list {
 
   void norms()
   {
-    if constexpr (in_metric<Codec>) {
-      chunks<scaled_norms_kernel>();
-    } else {
-      constexpr std::uint64_t in_warp = codec_norm_shape<Codec, Element>::chunks_per_warp;
-      chunks<norms_kernel>(norms_grid<Codec, Element>.chunks_a_block, in_warp, in_warp);
-    }
+    constexpr std::uint64_t in_warp = codec_norm_shape<Codec, Element>::chunks_per_warp;
+    chunks<norms_kernel>(norms_grid<Codec, Element>.chunks_a_block, in_warp, in_warp);
   }
+
+  void norms() requires in_metric<Codec> { chunks<scaled_norms_kernel>(); }
 
   //! Whether the kernel that encodes derives the steps.
   [[nodiscard]] bool derives_late() const
@@ -189,24 +189,25 @@ class launch_list {
     if (plan_.bypassed() > 0) { (*this)(kernel, plan_.tensors()); }
   }
 
-  template <bool Encode>
-  void cast()
+  void encode_casts() { (*this)(cast_kernel<true>{}, cast_blocks<Codec>(plan_.chunks(), numbers)); }
+  void decode_casts()
   {
-    if constexpr (!in_metric<Codec>) {
-      std::uint64_t blocks = plan_.chunks();
-      if constexpr (selects<Codec>) { blocks = selected_blocks<Codec>(blocks, numbers); }
-      (*this)(cast_kernel<Encode>{}, blocks);
-    } else if constexpr (Encode) {
-      chunks<encode_scaled_casts_kernel>();
-    } else {
-      if constexpr (keeps_metric<Codec>) {
-        std::uint64_t const eights =
-          plan_.payload_bytes() / (8 * sizeof(typename Codec::quantizer_type::element));
-        threads(inspect_scaled_casts_kernel{{}, eights}, eights);
-      }
-      chunks<decode_scaled_casts_kernel>();
-    }
+    (*this)(cast_kernel<false>{}, cast_blocks<Codec>(plan_.chunks(), numbers));
   }
+
+  //! The same in the units of a metric.
+  //! @{
+  void encode_casts() requires in_metric<Codec> { chunks<encode_scaled_casts_kernel>(); }
+  void decode_casts() requires in_metric<Codec>
+  {
+    if constexpr (keeps_metric<Codec>) {
+      std::uint64_t const eights =
+        plan_.payload_bytes() / (8 * sizeof(typename Codec::quantizer_type::element));
+      threads(inspect_scaled_casts_kernel{{}, eights}, eights);
+    }
+    chunks<decode_scaled_casts_kernel>();
+  }
+  //! @}
 
   //! Sets `count` elements to zero.
   template <class T>
@@ -291,18 +292,20 @@ class launch_list {
     plan_.for_each_record([&](tensor_record const& piece) {
       bool const own = piece.offset >= args_.parts.begin && piece.offset < args_.parts.end;
       if (piece.chunks == 0 || !own) { return; }
-      std::uint64_t const at = piece.offset - args_.parts.begin;
-      auto const moves       = [&](auto const* array) {
-        return reinterpret_cast<std::uintptr_t>(array + at) % 16 == 0;
+      auto const moves = [](auto const* array, std::uint64_t at) {
+        return array == nullptr || reinterpret_cast<std::uintptr_t>(array + at) % 16 == 0;
       };
-      aligned = aligned && moves(args_.gradient);
-      if constexpr (codes_differences<Codec>) { aligned = aligned && moves(args_.parts.held); }
-      if constexpr (feeds_back<Codec>) { aligned = aligned && moves(args_.residual); }
-      if constexpr (in_metric<Codec>) {
-        aligned = aligned && moves(args_.metric.scales + args_.parts.begin);
-      }
+      std::uint64_t const at = piece.offset - args_.parts.begin;
+      aligned = aligned && moves(args_.gradient, at) && moves(args_.parts.held, at) &&
+                moves(args_.residual, at) && moves(args_.metric.scales, piece.offset);
     });
     return aligned;
+  }
+
+  //! Of shards, by the rank that gets them.
+  void decode_parts() requires sharding<Codec>
+  {
+    owned_in_metric<add_shard_kernel, add_shard_in_rows_kernel>();
   }
 
   void decode_parts()

@@ -20,20 +20,16 @@ namespace tersum::inline v0::detail {
 
 //! @brief How many parts hold codes of each chunk of the mean: the owner's, or those of all ranks, which are to be added.
 template <class Codec, class Element>
-[[nodiscard]] TERSUM_INLINE std::uint32_t copies_of_mean(
-  [[maybe_unused]] exchange_args<Codec, Element> const& args)
+[[nodiscard]] TERSUM_INLINE std::uint32_t copies_of_mean(exchange_args<Codec, Element> const& args)
 {
-  if constexpr (copying<Codec>) { return static_cast<std::uint32_t>(args.world); }
-  return 1;
+  return copying<Codec> ? static_cast<std::uint32_t>(args.world) : 1;
 }
 
 //! @brief By what codes in these parts are multiplied. Owners have sent means.
 template <class Arithmetic, class Codec, class Element>
-[[nodiscard]] TERSUM_INLINE float share_of_copy(
-  [[maybe_unused]] exchange_args<Codec, Element> const& args)
+[[nodiscard]] TERSUM_INLINE float share_of_copy(exchange_args<Codec, Element> const& args)
 {
-  if constexpr (copying<Codec>) { return Arithmetic::divide(1.0f, static_cast<float>(args.world)); }
-  return 1.0f;
+  return copying<Codec> ? Arithmetic::divide(1.0f, static_cast<float>(args.world)) : 1.0f;
 }
 
 //! @brief The scale of a chunk that does not travel: zero, or NaN where a gradient was not finite.

@@ -231,12 +231,12 @@ template <class Codec, class Element>
 TERSUM_INLINE void finish_tensor(exchange_args<Codec, Element> const& args,
                                  std::uint64_t tensor,
                                  [[maybe_unused]] double of_sum,
-                                 [[maybe_unused]] double saturated,
+                                 double saturated,
                                  [[maybe_unused]] double norms)
 {
   tensor_record& record                       = args.records[tensor];
   [[maybe_unused]] std::uint64_t const chunks = record.chunks;
-  if constexpr (saturates<Codec>) { record.saturated = static_cast<std::uint64_t>(saturated); }
+  if (saturates<Codec>) { record.saturated = static_cast<std::uint64_t>(saturated); }
   if constexpr (tracks<Codec>) {
     if (saturates<Codec> && is_saturated<Codec>(saturated, chunks)) { of_sum = 4 * of_sum; }
     double energy = norms / args.world;

@@ -9,6 +9,7 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/sections.hpp>
+#include <tersum/state.hpp>
 
 #include <cstdint>
 #include <type_traits>
@@ -22,6 +23,12 @@ struct steady_feedback {
     state.take<float>("gain", 0);
   }
   TERSUM_INLINE void first_gain() const {}
+  //! By what is multiplied what was kept.
+  template <class Feedback>
+  [[nodiscard]] TERSUM_INLINE float weight(Feedback const&, state_header const*) const
+  {
+    return 1.0f;
+  }
 };
 
 //! The same of a codec whose residual moves with its codes.
@@ -48,6 +55,12 @@ struct weighed_feedback {
   TERSUM_INLINE void first_gain() const
   {
     for (int i = 0; i < 4; ++i) { gain[i] = 1.0f; }
+  }
+  template <class Feedback>
+  [[nodiscard]] TERSUM_INLINE float weight(Feedback const& feedback,
+                                           state_header const* header) const
+  {
+    return feedback.kept_weight(header->step, *gain);
   }
 };
 

@@ -52,8 +52,7 @@ struct in_wire_counts : codec_counts<Codec> {
 
   [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept
   {
-    if constexpr (selects<Codec>) { return 4 * this->choice_.capacity_words(); }
-    return codec_counts<Codec>::coder::wire_bytes(*this);
+    return this->choice_.bytes_of(codec_counts<Codec>::coder::wire_bytes(*this));
   }
   constexpr void take_parts(section_list& work, auto& args) const noexcept
   {

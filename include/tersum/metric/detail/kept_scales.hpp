@@ -18,6 +18,8 @@ namespace tersum::inline v0::detail {
 //! Without scales nothing is kept.
 template <class Metric>
 struct kept_scales {
+  static constexpr float const* scales = nullptr;
+
   static constexpr kept_scales of(section_list& state, std::uint64_t) noexcept
   {
     state.keep<float>("scales", 0);

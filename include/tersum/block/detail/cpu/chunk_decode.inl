@@ -69,12 +69,10 @@ TERSUM_SIMD void decode_block(int world,
                (32 - lanes::bits);
       }
       v[c] = __builtin_convertvector(code, floats);
-      if constexpr (saturates<Codec>) {
+      if (saturates<Codec>) {
         limits -= (integers)(code >= lanes::limit) + (integers)(code <= -lanes::limit);
-        if constexpr (tracks<Codec>) {
-          squares = squares + v[c] * v[c];
-        }  // integers below 2^24: exact
       }
+      if (tracks<Codec>) { squares = squares + v[c] * v[c]; }  // integers below 2^24: exact
     }
     if constexpr (levels > 0) { row_butterflies<0, (levels < 2 ? levels : 2)>(v); }
     TERSUM_UNROLL
@@ -94,7 +92,7 @@ TERSUM_SIMD void decode_block(int world,
       for (int m = 0; m < columns; ++m) { store(first_row + (4 * m + c) * stride, v[m]); }
     }
   }
-  if constexpr (saturates<Codec>) {
+  if (saturates<Codec>) {
     for (int lane = 0; lane < width; ++lane) {
       counts.at_limit += static_cast<std::uint32_t>(limits[lane]);
       counts.square_sum += static_cast<std::uint64_t>(squares[lane]);
@@ -125,10 +123,6 @@ TERSUM_TARGET inline void decode_chunk(int world,
   }
   invert_rows<Codec>(rows);
   store_rows<size, Codec::rotates_chunks>(to, signs, scale, rows);
-  if constexpr (saturates<Codec>) {
-    step.saturated = static_cast<std::uint32_t>(counts.at_limit);
-    if constexpr (tracks<Codec>) {
-      step.square_sum = static_cast<std::uint32_t>(counts.square_sum);
-    }
-  }
+  if (saturates<Codec>) { step.saturated = static_cast<std::uint32_t>(counts.at_limit); }
+  if (tracks<Codec>) { step.square_sum = static_cast<std::uint32_t>(counts.square_sum); }
 }

@@ -48,7 +48,10 @@ class chunk_in_rows {
   [[nodiscard]] int length() const { return static_cast<int>(entry.length); }
   [[nodiscard]] Element* gradient() const { return args.gradient + entry.offset; }
   //! Where the rank keeps what the chunk lost.
-  [[nodiscard]] kept_element* kept() const { return args.residual + entry.offset; }
+  [[nodiscard]] kept_element* kept() const
+  {
+    return args.residual + (feeds_back<Codec> ? entry.offset : 0);
+  }
 
   //! The chunk as an array of `size`: in place when it is whole and needs nothing added, else a copy.
   template <class Body>
@@ -56,10 +59,8 @@ class chunk_in_rows {
   {
     if constexpr (Codec::rotates_all) {
       body(static_cast<float const*>(args.rotated + number() * size));
-    } else if constexpr (feeds_back<Codec>) {
-      read(gradient(), kept(), body);
     } else {
-      read(gradient(), nullptr, body);
+      read(gradient(), kept(), body);
     }
   }
 

@@ -68,24 +68,19 @@ class measured_in_rows : chunk_in_rows<Codec, Element> {
   {
     scalar& agreed = static_cast<scalar*>(args.agreed)[number()];
     this->read_in_units([&](auto from) {
-      if constexpr (!has_steps<Codec>) {
-        agreed = to_agreed<scalar>(inspected(args, square_norm<size>(set, from)), false);
-      } else {
-        using range = typename Codec::range_type;
-        if constexpr (!has_measurement<range>) {
-          agreed = to_agreed<range>(inspected(args, measure_plainly(from)));
-        } else if constexpr (measures<range, statistic::chunk_magnitude>) {
-          agreed = to_agreed<scalar>(inspected(args, magnitude(from)), true);
-        }
-        if constexpr (norms_travel<Codec> || per_tensor<Codec> || tracks<Codec>) {
-          float norm = inspected(args, square_norm<size>(set, from));
-          // The rotated copy is not normalized; its length is a power of two.
-          if constexpr (Codec::rotates_all) { norm = norm / static_cast<float>(chunks() * size); }
-          if constexpr (norms_travel<Codec>) {
-            agreed = to_agreed<scalar>(norm, false);
-          } else {
-            args.steps[number()].encode = norm;
-          }
+      if constexpr (measures_plainly<Codec>) {
+        agreed = to_agreed<typename Codec::range_type>(inspected(args, measured_plainly(from)));
+      } else if constexpr (measures_magnitudes<Codec>) {
+        agreed = to_agreed<scalar>(inspected(args, magnitude(from)), true);
+      }
+      if constexpr (measures_norms<Codec>) {
+        float norm = inspected(args, square_norm<size>(set, from));
+        // The rotated copy is not normalized; its length is a power of two.
+        if (Codec::rotates_all) { norm = norm / static_cast<float>(chunks() * size); }
+        if (norms_travel<Codec>) {
+          agreed = to_agreed<scalar>(norm, false);
+        } else {
+          args.steps[number()].encode = norm;
         }
       }
     });
@@ -111,7 +106,7 @@ class measured_in_rows : chunk_in_rows<Codec, Element> {
 
   //! What the range's plain form measures.
   template <class From>
-  [[nodiscard]] float measure_plainly(From from) const
+  [[nodiscard]] float measured_plainly(From from) const
   {
     alignas(64) array x;
     array scratch;
@@ -134,7 +129,7 @@ void measure_chunks(int threads, instruction_set set, exchange_args<Codec, Eleme
   parallel_for(threads, args.chunks, [&](std::uint64_t chunk) {
     measured_in_rows<Codec, Element>{set, args, chunk}.measure();
   });
-  if constexpr (!norms_travel<Codec> && (per_tensor<Codec> || tracks<Codec>)) {
+  if constexpr (adds_norms<Codec>) {
     scalar* const of_tensors = agreed + (per_tensor<Codec> ? 0 : args.chunks);
     parallel_for(threads, args.tensors, [&](std::uint64_t tensor) {
       double const sum = tensor_sum(args.records[tensor], [&](double so_far, std::uint64_t chunk) {

@@ -65,7 +65,7 @@ struct cpu_parts {
   }
 
   //! Decodes what all ranks sent of this rank's part, adds it up, and writes the mean to the shard.
-  void add_shard() const
+  void decode() const requires sharding<Codec>
   {
     each_owned(make_part_map(args), [&](auto const& chunk) { add_chunk_of_shard(chunk); });
   }
@@ -108,8 +108,7 @@ struct cpu_parts {
     clear_rest(map, args.rank, own);
     each_owned(map, [&](auto const& chunk) {
       std::uint64_t const first = chunk.entry.offset - args.parts.begin;
-      residual_element<Codec>* kept{};
-      if constexpr (feeds_back<Codec>) { kept = args.residual + first; }
+      auto* const kept          = args.residual + (feeds_back<Codec> ? first : 0);
       chunk.read(args.gradient + first, kept, [&](auto const* values) {
         chunk.in_units(values, [&](auto from) { chunk.encode_from(from, own); });
         if constexpr (feeds_back<Codec>) { chunk.keep_lost(own, values, kept); }

@@ -50,6 +50,25 @@ void clear_state(cpu_work<Codec, Element> const& work)
   });
 }
 
+//! @brief Calls body(chunk) for the chunks from `first` on, each in the hand of a thread.
+template <template <class, class> class InRows, class Codec, class Element, class Body>
+void each_chunk(cpu_work<Codec, Element> const& work,
+                exchange_args<Codec, Element> const& args,
+                Body const& body,
+                std::uint64_t first = 0)
+{
+  auto const set = work.instructions;
+  parallel_for(work.threads, args.chunks - first, [=, &args, &body](std::uint64_t chunk) {
+    body(InRows<Codec, Element>{set, args, first + chunk});
+  });
+}
+
+template <class Codec, class Element>
+[[nodiscard]] cpu_parts<Codec, Element> parts_of(cpu_work<Codec, Element> const& work)
+{
+  return {work.threads, work.instructions, work.args};
+}
+
 //! @name The stages
 //! `run_stage(stage, cpu_work)` is the stage on the CPU, found by its arguments: codecs with stages of their own bring overloads
 //! along, as those of factors do: `lowrank/detail/cpu_low_rank.hpp`.
@@ -188,32 +207,42 @@ template <class Codec, class Element>
 }
 
 //! Gradient to payload, and what it loses to the residual as far as that is known then.
+//! @{
 template <class Codec, class Element>
 [[nodiscard]] status run_stage(stage::encode, cpu_work<Codec, Element> const& work)
 {
-  auto const& args = work.args;
-  if constexpr (publishing<Codec>) {
-    cpu_parts<Codec, Element>{work.threads, work.instructions, args}.publish();
-  } else if constexpr (has_parts<Codec>) {
-    cpu_parts<Codec, Element>{work.threads, work.instructions, args}.encode();
-  } else if constexpr (has_steps<Codec>) {
-    auto const dither = key_of(args);
-    parallel_for(work.threads, args.chunks, [&](std::uint64_t chunk) {
-      codes_in_rows<Codec, Element>{work.instructions, args, chunk}.encode(dither);
-    });
-  } else {
-    parallel_for(work.threads, args.chunks, [&](std::uint64_t chunk) {
-      cast_in_rows<Codec, Element>{work.instructions, args, chunk}.encode();
-    });
-  }
+  each_chunk<cast_in_rows>(work, work.args, [](auto const& chunk) { chunk.encode(); });
   return {};
 }
+
+template <has_steps Codec, class Element>
+[[nodiscard]] status run_stage(stage::encode, cpu_work<Codec, Element> const& work)
+{
+  auto const dither = key_of(work.args);
+  each_chunk<codes_in_rows>(work, work.args, [&](auto const& chunk) { chunk.encode(dither); });
+  return {};
+}
+
+template <has_parts Codec, class Element>
+[[nodiscard]] status run_stage(stage::encode, cpu_work<Codec, Element> const& work)
+{
+  parts_of(work).encode();
+  return {};
+}
+
+template <publishing Codec, class Element>
+[[nodiscard]] status run_stage(stage::encode, cpu_work<Codec, Element> const& work)
+{
+  parts_of(work).publish();
+  return {};
+}
+//! @}
 
 //! Decodes what all ranks sent of this rank's part, adds it up, and encodes the mean.
 template <class Codec, class Element>
 [[nodiscard]] status run_stage(stage::recompress, cpu_work<Codec, Element> const& work)
 {
-  cpu_parts<Codec, Element>{work.threads, work.instructions, work.args}.recompress();
+  parts_of(work).recompress();
   return {};
 }
 
@@ -242,39 +271,41 @@ template <class Codec, class Element>
 }
 
 //! Reduced payload to gradient.
+//! @{
 template <class Codec, class Element>
 [[nodiscard]] status run_stage(stage::decode, cpu_work<Codec, Element> const& work)
 {
-  auto const& args = work.args;
-  if constexpr (sharding<Codec>) {
-    cpu_parts<Codec, Element>{work.threads, work.instructions, args}.add_shard();
-  } else if constexpr (has_parts<Codec>) {
-    cpu_parts<Codec, Element>{work.threads, work.instructions, args}.decode();
-  } else if constexpr (has_steps<Codec>) {
-    auto const decode = [&](auto const& whole, std::uint64_t first) {
-      parallel_for(work.threads, whole.chunks - first, [&](std::uint64_t chunk) {
-        codes_in_rows<Codec, Element>{work.instructions, whole, first + chunk}.decode();
-      });
-    };
-    if constexpr (summing<Codec>) {
-      auto const whole = as_of_whole(args);
-      decode(whole, whole.parts.first);
-    } else {
-      decode(args, 0);
-    }
-  } else {
-    auto const each = [&](auto const& body) {
-      parallel_for(work.threads, args.chunks, [&](std::uint64_t chunk) {
-        body(cast_in_rows<Codec, Element>{work.instructions, args, chunk});
-      });
-    };
-    if constexpr (keeps_metric<Codec>) {
-      each([](auto const& chunk) { chunk.inspect(); });
-    }
-    each([](auto const& chunk) { chunk.decode(); });
+  if constexpr (keeps_metric<Codec>) {
+    each_chunk<cast_in_rows>(work, work.args, [](auto const& chunk) { chunk.inspect(); });
   }
+  each_chunk<cast_in_rows>(work, work.args, [](auto const& chunk) { chunk.decode(); });
   return {};
 }
+
+template <has_steps Codec, class Element>
+[[nodiscard]] status run_stage(stage::decode, cpu_work<Codec, Element> const& work)
+{
+  each_chunk<codes_in_rows>(work, work.args, [](auto const& chunk) { chunk.decode(); });
+  return {};
+}
+
+template <has_steps Codec, class Element>
+requires summing<Codec>
+[[nodiscard]] status run_stage(stage::decode, cpu_work<Codec, Element> const& work)
+{
+  auto const whole = as_of_whole(work.args);
+  each_chunk<codes_in_rows>(
+    work, whole, [](auto const& chunk) { chunk.decode(); }, whole.parts.first);
+  return {};
+}
+
+template <has_parts Codec, class Element>
+[[nodiscard]] status run_stage(stage::decode, cpu_work<Codec, Element> const& work)
+{
+  parts_of(work).decode();
+  return {};
+}
+//! @}
 
 //! Counts, measures the correlation, advances the step.
 template <class Codec, class Element>
@@ -287,16 +318,16 @@ template <class Codec, class Element>
       tensor_record const& record = args.records[tensor];
       std::uint64_t saturated     = 0;
       double of_sum = 0, norms = 0;
-      if constexpr (saturates<Codec>) {
+      if (saturates<Codec>) {
         for (std::uint64_t i = 0; i < record.chunks; ++i) {
           saturated += args.steps[record.first_chunk + i].saturated;
         }
       }
-      if constexpr (tracks<Codec>) {
+      if (tracks<Codec>) {
         of_sum = tensor_sum(record, [&](double so_far, std::uint64_t chunk) {
           return add_energy(so_far, args.steps[chunk]);
         });
-        if constexpr (norms_travel<Codec>) {
+        if (norms_travel<Codec>) {
           norms = tensor_sum(record, [&](double so_far, std::uint64_t chunk) {
             if (stays_behind<Codec>(args.steps[chunk])) { return so_far; }
             return so_far + static_cast<double>(to_float(agreed[chunk]));
