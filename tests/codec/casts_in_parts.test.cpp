@@ -10,7 +10,6 @@
 #include "support/mismatches.hpp"
 #include "support/normal_gradients.hpp"
 #include "support/shard_run.hpp"
-#include "support/values_run.hpp"
 
 #include <tersum/codec.hpp>
 #include <tersum/form/gather.hpp>
@@ -150,11 +149,11 @@ TEST_CASE("[casts in parts] a chunk with a value that is not finite is NaN, and 
 
 TEST_CASE("[casts in parts] values come back as halves of the owner's, the same on all ranks")
 {
-  tests::values_run<tests::host_buffer,
-                    std::remove_const_t<decltype(
-                      codec<fixed_chunks<1024>, no_rotation, cast<tersum::half>, publish>{})>,
-                    float,
-                    float>
+  tests::shard_run<tests::host_buffer,
+                   std::remove_const_t<decltype(
+                     codec<fixed_chunks<1024>, no_rotation, cast<tersum::half>, publish>{})>,
+                   float,
+                   float>
     run{cpu_executor{}, {.gradient = {3001}, .world = 3}};
   auto const in  = tests::normal_gradients(1, 3001, 8)[0];
   auto const out = run.exchange(cpu_executor{}, in);

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! What a sharded codec puts on the wire and makes of it, against its formulas in double, and what it refuses.
+//! What a sharded codec puts on the wire and makes of it, against its formulas in double; and what is true of all exchanges of shards, of
+//! those whose codes are summed and of values, too.
 
 #include "support/bad_input.hpp"
 #include "support/chunk_rotation.hpp"
@@ -12,9 +13,14 @@
 #include "support/normal_gradients.hpp"
 #include "support/shard_run.hpp"
 
+#include <tersum/feedback/difference_feedback.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/range/absmax_range.hpp>
+#include <tersum/reduce/widening_sum.hpp>
+#include <tersum/rotate/no_rotation.hpp>
 #include <tersum/tersum.hpp>
+#include <tersum_baselines/group_absmax.hpp>
 
 #include <algorithm>
 #include <array>
@@ -198,202 +204,6 @@ TEST_CASE("[sharded] the error is that of one encoding, averaged")
   }
 }
 
-TEST_CASE(
-  "[sharded] what bypasses is summed in float, and shards of other elements are rounded once")
-{
-  layout const bucket = tests::odd_bucket().gradient();
-  auto const d        = static_cast<std::size_t>(bucket.coordinates);
-  std::vector<std::vector<bfloat16>> in;
-  for (int rank = 0; rank < 3; ++rank) {
-    in.push_back(tests::make_gradient<bfloat16>(d, rank, 0, false));
-  }
-  boundaries const cuts{0, 1025, 1050, d};
-  using codec = shards<8>;
-  run_of<codec, bfloat16, float> floats{cpu_executor{},
-                                        {.gradient = bucket, .world = 3, .cuts = cuts}};
-  run_of<codec, bfloat16, half> halves{cpu_executor{},
-                                       {.gradient = bucket, .world = 3, .cuts = cuts}};
-  auto const want   = floats.exchange(cpu_executor{}, in);
-  auto const got    = halves.exchange(cpu_executor{}, in);
-  std::size_t exact = 0, at = 0;
-  for (std::size_t rank = 0; rank < 3; ++rank) {
-    for (std::size_t i = 0; i < want[rank].size(); ++i, ++at) {
-      REQUIRE(got[rank][i] == to_half(want[rank][i]));
-      auto const holds = [&](tensor const& t) {
-        return at >= t.offset && at < t.offset + t.size();
-      };
-      auto const t = std::find_if(bucket.tensors.begin(), bucket.tensors.end(), holds);
-      if (!bucket.bypasses(*t)) { continue; }
-      float const sum = to_float(in[0][at]) + to_float(in[1][at]) + to_float(in[2][at]);
-      REQUIRE(want[rank][i] == sum * (1.0f / 3.0f));
-      ++exact;
-    }
-  }
-  CHECK(at == d);
-  CHECK(exact > 20);
-}
-
-TEST_CASE("[sharded] slices of the shards, each an exchange of its own, make up the shards")
-{
-  // As docs/transports.md cuts them: a slice has one owner, and the pieces that it has of the tensors.
-  layout const bucket = tests::odd_bucket().gradient();
-  auto const d        = static_cast<std::size_t>(bucket.coordinates);
-  boundaries const cuts{0, 1025, 1050, d};
-  auto const in = tests::normal_gradients(3, d, 17);
-  std::vector<float> all;
-  for (std::size_t owner = 0; owner < 3; ++owner) {
-    std::uint64_t const whole = cuts[owner + 1] - cuts[owner];
-    std::uint64_t end         = 0;
-    for (std::uint64_t begin = 0; begin < whole; begin = end) {
-      end              = std::min<std::uint64_t>(whole, begin + 512);
-      auto const first = static_cast<std::ptrdiff_t>(cuts[owner] + begin);
-      auto const last  = static_cast<std::ptrdiff_t>(cuts[owner] + end);
-      std::vector<std::vector<float>> slice;
-      for (auto const& of_rank : in) {
-        slice.emplace_back(of_rank.begin() + first, of_rank.begin() + last);
-      }
-      boundaries ends(4, end - begin);
-      std::fill_n(ends.begin(), owner + 1, 0u);
-      layout const part = bucket.part(cuts[owner] + begin, cuts[owner] + end);
-      run_of<shards<8>> run{cpu_executor{}, {.gradient = part, .world = 3, .cuts = ends}};
-      auto const out = run.exchange(cpu_executor{}, slice);
-      REQUIRE(out[owner].size() == end - begin);
-      all.insert(all.end(), out[owner].begin(), out[owner].end());
-    }
-  }
-  REQUIRE(all.size() == d);
-  double lost = 0, energy = 0;
-  std::size_t exact = 0;
-  for (std::size_t at = 0; at < d; ++at) {
-    auto const holds = [&](tensor const& t) { return at >= t.offset && at < t.offset + t.size(); };
-    float const sum  = in[0][at] + in[1][at] + in[2][at];
-    if (bucket.bypasses(*std::find_if(bucket.tensors.begin(), bucket.tensors.end(), holds))) {
-      REQUIRE(all[at] == sum * (1.0f / 3.0f));
-      ++exact;
-      continue;
-    }
-    double mean = 0;
-    for (auto const& g : in) {
-      mean += static_cast<double>(g[at]) / 3;
-      energy += static_cast<double>(g[at]) * static_cast<double>(g[at]) / 9;
-    }
-    lost += (mean - static_cast<double>(all[at])) * (mean - static_cast<double>(all[at]));
-  }
-  CHECK(exact > 20);
-  // The distortion of 8 bits is 4.12e-5 of each rank's energy; a few short chunks are not normal values when they are rotated.
-  CHECK(lost > 0);
-  CHECK(lost < 2 * 4.12e-5 * energy);
-}
-
-TEST_CASE(
-  "[sharded] a value that is not finite stays in its chunk, its shard's rank is told, residuals stay finite")
-{
-  using codec = shards<4, 256, error_feedback>;
-  auto in     = tests::normal_gradients(2, 1024, 23);
-  run_of<codec> run{cpu_executor{}, {.gradient = {1024}, .world = 2}};
-  static_cast<void>(run.exchange(cpu_executor{}, in));
-  std::vector<float> const before{residuals_of(run[1].plan, run[1].state).begin(),
-                                  residuals_of(run[1].plan, run[1].state).end()};
-  in[1][300]     = std::numeric_limits<float>::infinity();
-  auto const out = run.exchange(cpu_executor{}, in);
-  for (std::size_t i = 0; i < 512; ++i) { REQUIRE(std::isnan(out[0][i]) == (i >= 256)); }
-  for (float const value : out[1]) { REQUIRE(std::isfinite(value)); }
-  CHECK(header_of(run[0].plan, run[0].state)->last_was_non_finite());
-  CHECK_FALSE(header_of(run[1].plan, run[1].state)->last_was_non_finite());
-  auto const after = residuals_of(run[1].plan, run[1].state);
-  for (std::size_t i = 0; i < 1024; ++i) {
-    bool const unchanged =
-      std::bit_cast<std::uint32_t>(after[i]) == std::bit_cast<std::uint32_t>(before[i]);
-    REQUIRE(std::isfinite(after[i]));
-    if (i >= 256 && i < 512) { REQUIRE(unchanged); }
-  }
-}
-
-TEST_CASE("[sharded] the plan says what travels and what memory it takes")
-{
-  // Forty chunks of 512 + 4 bytes, ten for each rank; its ten scales lie in twelve words.
-  auto const plan = presets::sharded_4.plan(layout{40960}, {.size = 4, .rank = 1});
-  CHECK(plan.payload_bytes() == 4 * (10 * 512 + 48));
-  CHECK(plan.wire_bytes() == plan.payload_bytes());
-  CHECK(plan.owned_chunks() == 10);
-  CHECK(plan.shard_size() == 10240);
-  // What is sent, with a slot of 132 words and 4 more for each rank, and four parts received.
-  CHECK(plan.workspace_bytes() <= 2 * plan.payload_bytes() + 4 * 4 * 140);
-  // A bucket that belongs to one rank: the others get nothing.
-  boundaries const of_one{0, 0, 40960, 40960, 40960};
-  auto const whole = presets::sharded_4.plan(layout{40960}, {.size = 4, .rank = 3}, of_one);
-  CHECK(whole.payload_bytes() == 40 * 516);
-  CHECK(whole.owned_chunks() == 0);
-  // Each of a thousand ranks gets a chunk that it shares with the one before or after it.
-  auto const crowd = presets::sharded_4.plan(layout{1025000}, {.size = 1000, .rank = 0});
-  CHECK(crowd.payload_bytes() == 1000 * (2 * 512 + 16));
-  // Whatever the boundaries, parts lie one after the other, at multiples of 16 bytes.
-  std::mt19937 random(5);
-  for (int round = 0; round < 50; ++round) {
-    layout const bucket = round % 2 == 0 ? layout{9973} : tests::odd_bucket().gradient();
-    boundaries cuts{0, bucket.coordinates};
-    for (int k = 0; k < 12; ++k) { cuts.push_back(random() % (bucket.coordinates + 1)); }
-    if (round % 3 == 0) { cuts[5] = cuts[6] = cuts[7]; }
-    std::sort(cuts.begin(), cuts.end());
-    auto const p = shards<1>{}.plan(bucket, {.size = 13, .rank = 7}, cuts);
-    CHECK(p.check() == status{});
-    for (int rank = 0; rank < 13; ++rank) {
-      REQUIRE(p.part_word(rank) % 4 == 0);
-      REQUIRE(p.part_word(rank) + p.part_words(rank) <= p.part_word(rank + 1));
-    }
-    REQUIRE(p.offset("received") >= 4 * p.part_word(13));
-  }
-}
-
-TEST_CASE("[sharded] a wrong argument is named, and no memory is written")
-{
-  layout const d{3000};
-  world const two{.size = 2, .rank = 0};
-  auto const refuses = [&](boundaries const& cuts) {
-    return mentions(presets::sharded<2, error_feedback>{}.plan(d, two, cuts).check(), "boundaries");
-  };
-  CHECK(refuses({0, 3000}));
-  CHECK(refuses({0, 1, 2, 3000}));
-  CHECK(refuses({1, 10, 3000}));
-  CHECK(refuses({0, 10, 2999}));
-  CHECK(refuses({0, 3001, 3000}));
-  CHECK_FALSE(refuses({0, 3000, 3000}));
-  CHECK(mentions(presets::sharded_4.plan(d, {.size = 2, .rank = 2}).check(), "world.rank"));
-
-  boundaries const cuts{0, 1000, 3000};
-  auto const plan = presets::sharded<2, error_feedback>{}.plan(d, two, cuts);
-  std::vector<float> gradient(3000, 1.0f), shard(1001, 5.0f);
-  std::vector<word4> state(plan.state_bytes() / 16 + 1), workspace(plan.workspace_bytes() / 16 + 1);
-  auto const s = std::as_writable_bytes(std::span{state});
-  auto const w = std::as_writable_bytes(std::span{workspace});
-  REQUIRE(initialize(cpu_executor{}, plan, s, 1) == status{});
-  auto const state_before = state;
-  auto const never        = [](auto const&) { FAIL("no round was due"); };
-  auto const mean_of      = [&](auto const& p, auto in, auto to, auto st, auto wk) {
-    return reduce_scatter_mean(cpu_executor{}, p, in, to, st, wk, never);
-  };
-  std::span<float const> const in{gradient};
-  std::span<float> const to{shard.data(), 1000};
-  CHECK(mentions(mean_of(plan, in.first(2999), to, s, w), "gradient.size()"));
-  CHECK(mentions(mean_of(plan, in, std::span{shard}, s, w), "shard.size()"));
-  CHECK(mentions(mean_of(plan, in, std::span<float>{static_cast<float*>(nullptr), 1000}, s, w),
-                 "shard is a null"));
-  auto* const odd = reinterpret_cast<float*>(reinterpret_cast<std::byte*>(shard.data()) + 2);
-  CHECK(mentions(mean_of(plan, in, std::span<float>{odd, 1000}, s, w), "shard is not aligned"));
-  CHECK(mentions(mean_of(plan, in, to, s.first(16), w), "state"));
-  CHECK(mentions(mean_of(plan, in, to, s, w.first(16)), "workspace"));
-  auto* const inside = reinterpret_cast<float*>(w.data());
-  CHECK(mentions(mean_of(plan, in, std::span<float>{inside, 1000}, s, w), "shard overlaps"));
-  // A state of other boundaries is another state.
-  boundaries const others{0, 1001, 3000};
-  auto const other = presets::sharded<2, error_feedback>{}.plan(d, two, others);
-  std::vector<word4> more(other.workspace_bytes() / 16 + 1);
-  CHECK(mentions(mean_of(other, in, std::span{shard}, s, std::as_writable_bytes(std::span{more})),
-                 "state"));
-  CHECK(state == state_before);
-  CHECK(std::all_of(shard.begin(), shard.end(), [](float v) { return v == 5.0f; }));
-}
-
 TEST_CASE("[sharded] the shard may lie in the gradient, and the parts of a call give its bytes")
 {
   using codec   = shards<4>;
@@ -422,4 +232,303 @@ TEST_CASE("[sharded] the shard may lie in the gradient, and the parts of a call 
   REQUIRE(decode_shard(cpu_executor{}, plan, shard, s, w) == status{});
   CHECK(shard == want);
   CHECK(values == in[0]);
+}
+
+namespace {
+
+template <class Feedback = no_feedback>
+using summed = codec<fixed_chunks<256>,
+                     partial_hadamard<256>,
+                     summed_codes<rms_range<>, nearest_quantizer<8>, saturating_sum<8>>,
+                     shard,
+                     Feedback>;
+template <class Feedback = no_feedback>
+using published = tests::rotated_codes<256, lloyd_max<8>, publish, Feedback>;
+
+// What the ranks got, one shard after the other, or the values that all of them have.
+template <class Codec, class Got>
+std::vector<Got> joined(std::vector<std::vector<Got>> const& out)
+{
+  std::vector<Got> all;
+  for (auto const& of_rank : out) {
+    if (publishing<Codec>) {
+      REQUIRE(of_rank == out[0]);
+    } else {
+      all.insert(all.end(), of_rank.begin(), of_rank.end());
+    }
+  }
+  return publishing<Codec> ? out[0] : all;
+}
+
+std::vector<float> slice_of(std::vector<float> const& in, std::uint64_t begin, std::uint64_t end)
+{
+  return {in.begin() + static_cast<std::ptrdiff_t>(begin),
+          in.begin() + static_cast<std::ptrdiff_t>(end)};
+}
+tests::gradients slice_of(tests::gradients const& in, std::uint64_t begin, std::uint64_t end)
+{
+  tests::gradients out;
+  for (auto const& of_rank : in) { out.push_back(slice_of(of_rank, begin, end)); }
+  return out;
+}
+
+tensor const& tensor_at(layout const& bucket, std::uint64_t at)
+{
+  return *std::find_if(bucket.tensors.begin(), bucket.tensors.end(), [&](tensor const& t) {
+    return at >= t.offset && at < t.offset + t.size();
+  });
+}
+
+// As docs/transports.md cuts them: a slice has one owner, and the pieces that it has of the tensors. Codes that depend on nothing but
+// their chunk have the bits of the whole shards where a slice ends with a tensor, or after whole chunks.
+template <class Coder, class Form>
+void check_slices()
+{
+  using codec         = codec<fixed_chunks<256>, no_rotation, Coder, Form>;
+  layout const bucket = tests::odd_bucket().gradient();
+  boundaries const cuts{0, 1025, 1025, bucket.coordinates};
+  tests::shard_case<codec, float> const c{.gradient = bucket, .world = 3, .cuts = cuts};
+  auto const in = given_in_step(c, 0);
+  run_of<codec> whole{cpu_executor{}, c};
+  auto const want       = joined<codec>(whole.exchange(cpu_executor{}, in));
+  std::size_t exchanges = 0;
+  std::vector<float> all;
+  for (std::size_t owner = 0; owner < 3; ++owner) {
+    std::uint64_t end = 0;
+    for (std::uint64_t begin = cuts[owner]; begin < cuts[owner + 1]; begin = end) {
+      tensor const& first = tensor_at(bucket, begin);
+      end                 = std::min({begin + 256, first.offset + first.size(), cuts[owner + 1]});
+      boundaries ends(4, end - begin);
+      std::fill_n(ends.begin(), owner + 1, 0u);
+      run_of<codec> run{cpu_executor{},
+                        {.gradient = bucket.part(begin, end), .world = 3, .cuts = ends}};
+      auto const out = joined<codec>(run.exchange(cpu_executor{}, slice_of(in, begin, end)));
+      REQUIRE(out.size() == end - begin);
+      all.insert(all.end(), out.begin(), out.end());
+      ++exchanges;
+    }
+  }
+  CHECK(exchanges > 8);
+  CHECK(all == want);
+}
+
+// The second exchange is of a bucket of which something is held.
+template <class Codec, class Given, class Small>
+void check_bypass()
+{
+  layout const bucket = tests::odd_bucket().gradient();
+  boundaries const cuts{0, 1025, 1050, bucket.coordinates};
+  tests::shard_case<Codec, Given, float> const c{.gradient = bucket, .world = 3, .cuts = cuts};
+  run_of<Codec, Given, float> floats{cpu_executor{}, c};
+  run_of<Codec, Given, Small> rounded{cpu_executor{},
+                                      {.gradient = bucket, .world = 3, .cuts = cuts}};
+  for (int step = 0; step < 2; ++step) {
+    auto const in     = given_in_step(c, step);
+    auto const want   = joined<Codec>(floats.exchange(cpu_executor{}, in));
+    auto const got    = joined<Codec>(rounded.exchange(cpu_executor{}, in));
+    std::size_t exact = 0;
+    REQUIRE(want.size() == bucket.coordinates);
+    for (std::size_t at = 0; at < want.size(); ++at) {
+      if (!codes_differences<Codec>) { REQUIRE(got[at] == from_float<Small>(want[at])); }
+      if (!bucket.bypasses(tensor_at(bucket, at))) { continue; }
+      if constexpr (publishing<Codec>) {
+        REQUIRE(want[at] == to_float(in[at]));
+      } else {
+        float const sum = to_float(in[0][at]) + to_float(in[1][at]) + to_float(in[2][at]);
+        REQUIRE(want[at] == sum * (1.0f / 3.0f));
+      }
+      ++exact;
+    }
+    CHECK(exact > 20);
+  }
+}
+
+// Whether every rank is told, or the one that gets the chunk.
+template <class Codec>
+void check_not_finite(bool all_are_told)
+{
+  auto in = tests::normal_gradients(2, 1024, 23);
+  run_of<Codec> run{cpu_executor{}, {.gradient = {1024}, .world = 2}};
+  static_cast<void>(run.exchange(cpu_executor{}, in));
+  auto const residual = residuals_of(run[1].plan, run[1].state);
+  std::vector<float> const before(residual.begin(), residual.end());
+  in[1][300]     = std::numeric_limits<float>::infinity();
+  auto const out = run.exchange(cpu_executor{}, in);
+  for (std::size_t i = 0; i < 512; ++i) { REQUIRE(std::isnan(out[0][i]) == (i >= 256)); }
+  for (float const value : out[1]) { REQUIRE(std::isfinite(value)); }
+  CHECK(header_of(run[0].plan, run[0].state)->last_was_non_finite());
+  CHECK(header_of(run[1].plan, run[1].state)->last_was_non_finite() == all_are_told);
+  for (std::size_t i = 0; i < 1024; ++i) {
+    REQUIRE(std::isfinite(residual[i]));
+    if (all_are_told || i / 256 == 1) { REQUIRE(residual[i] == before[i]); }
+  }
+}
+
+// Forty chunks of 512 + 4 bytes, ten for each rank; its ten scales lie in twelve words.
+template <class Codec>
+auto check_four_bits(Codec const& codec)
+{
+  auto const plan = codec.plan(layout{40960}, {.size = 4, .rank = 1});
+  CHECK(plan.payload_bytes() == 4 * (10 * 512 + 48));
+  CHECK(plan.wire_bytes() == plan.payload_bytes());
+  CHECK(plan.owned_chunks() == 10);
+  CHECK(plan.shard_size() == 10240);
+  // Each of a thousand ranks gets a chunk that it shares with the one before or after it, or that its boundary leaves short.
+  auto const crowd = codec.plan(layout{1025000}, {.size = 1000, .rank = 0});
+  CHECK(crowd.payload_bytes() == 1000 * (2 * 512 + 16));
+  return plan;
+}
+
+// Whatever the boundaries, parts lie one after the other, at multiples of 16 bytes, and so does what bypasses.
+template <class Codec>
+void check_parts(Codec const& codec)
+{
+  std::mt19937 random(5);
+  for (int round = 0; round < 50; ++round) {
+    layout const bucket = round % 2 == 0 ? layout{9973} : tests::odd_bucket().gradient();
+    boundaries cuts{0, bucket.coordinates};
+    for (int k = 0; k < 12; ++k) { cuts.push_back(random() % (bucket.coordinates + 1)); }
+    if (round % 3 == 0) { cuts[5] = cuts[6] = cuts[7]; }
+    std::sort(cuts.begin(), cuts.end());
+    auto const p = codec.plan(bucket, {.size = 13, .rank = 7}, cuts);
+    CHECK(p.check() == status{});
+    for (int rank = 0; rank < 13; ++rank) {
+      REQUIRE(p.part_word(rank) % 4 == 0);
+      REQUIRE(p.part_word(rank) + p.part_words(rank) <= p.part_word(rank + 1));
+      if constexpr (publishing<Codec>) {
+        REQUIRE(p.bypass_begin(rank) <= p.bypass_begin(rank + 1));
+      }
+    }
+    if constexpr (publishing<Codec>) {
+      CHECK(p.bypass_begin(13) == p.bypassed());
+      CHECK(p.workspace_bytes() >= 4 * p.part_word(13));
+    } else {
+      REQUIRE(p.offset("received") >= 4 * p.part_word(13));
+    }
+  }
+}
+
+// `whole` is what the call names the values of all shards.
+template <class Codec>
+void check_arguments(Codec const& codec, std::string const& whole)
+{
+  layout const d{3000};
+  world const two{.size = 2, .rank = 0};
+  auto const refuses = [&](boundaries const& cuts) {
+    return mentions(codec.plan(d, two, cuts).check(), "boundaries");
+  };
+  CHECK(refuses({0, 3000}));
+  CHECK(refuses({0, 1, 2, 3000}));
+  CHECK(refuses({1, 10, 3000}));
+  CHECK(refuses({0, 10, 2999}));
+  CHECK(refuses({0, 3001, 3000}));
+  CHECK_FALSE(refuses({0, 3000, 3000}));
+  CHECK(mentions(codec.plan(d, {.size = 2, .rank = 2}).check(), "world.rank"));
+  CHECK(mentions(codec.plan(d, {.size = 0, .rank = 0}).check(), "world.size"));
+
+  boundaries const cuts{0, 1000, 3000};
+  auto const plan = codec.plan(d, two, cuts);
+  std::vector<float> values(3000, 1.0f), shard(1001, 5.0f);
+  std::vector<word4> state(plan.state_bytes() / 16 + 1), workspace(plan.workspace_bytes() / 16 + 1);
+  auto const s = std::as_writable_bytes(std::span{state});
+  auto const w = std::as_writable_bytes(std::span{workspace});
+  REQUIRE(initialize(cpu_executor{}, plan, s, 1) == status{});
+  auto const state_before = state;
+  auto const never        = [](auto const&) { FAIL("no round was due"); };
+  auto const said         = [&](auto const& p,
+                        std::span<float> all,
+                        std::span<float> own,
+                        std::span<std::byte> st,
+                        std::span<std::byte> wk) {
+    if constexpr (publishing<Codec>) {
+      return all_gather_values(cpu_executor{}, p, own, all, st, wk, never);
+    } else {
+      return reduce_scatter_mean(cpu_executor{}, p, all, own, st, wk, never);
+    }
+  };
+  std::span<float> const all{values}, own{shard.data(), 1000};
+  CHECK(mentions(said(plan, all.first(2999), own, s, w), whole + ".size()"));
+  CHECK(mentions(said(plan, all, std::span{shard}, s, w), "shard.size()"));
+  CHECK(mentions(said(plan, all, {static_cast<float*>(nullptr), 1000}, s, w), "shard is a null"));
+  auto* const odd = reinterpret_cast<float*>(reinterpret_cast<std::byte*>(shard.data()) + 2);
+  CHECK(mentions(said(plan, all, {odd, 1000}, s, w), "shard is not aligned"));
+  CHECK(mentions(said(plan, all, own, s.first(16), w), "state"));
+  CHECK(mentions(said(plan, all, own, s, w.first(16)), "workspace"));
+  auto* const inside = reinterpret_cast<float*>(w.data());
+  CHECK(mentions(said(plan, all, {inside, 1000}, s, w), "shard overlaps"));
+  // Values may lie where their owner's shard does, but for differences, which are made beside what is held.
+  if constexpr (publishing<Codec>) {
+    CHECK(mentions(said(plan, all, all.subspan(5, 1000), s, w), "shard overlaps values"));
+  }
+  if constexpr (codes_differences<Codec>) {
+    CHECK(mentions(said(plan, all, all.first(1000), s, w), "shard overlaps values"));
+  }
+  // A state of other boundaries is another state.
+  boundaries const others{0, 1001, 3000};
+  auto const other = codec.plan(d, two, others);
+  std::vector<word4> more(other.workspace_bytes() / 16 + 1);
+  CHECK(mentions(said(other, all, std::span{shard}, s, std::as_writable_bytes(std::span{more})),
+                 "state"));
+  CHECK(state == state_before);
+  CHECK(std::all_of(shard.begin(), shard.end(), [](float v) { return v == 5.0f; }));
+  CHECK(std::all_of(values.begin(), values.end(), [](float v) { return v == 1.0f; }));
+}
+
+}  // namespace
+
+TEST_CASE("[shards] slices of the shards, each an exchange of its own, make up the shards")
+{
+  using blocks = scaled_codes<group_absmax<4, 32, linear_levels, bfloat16_scale, no_dither>>;
+  check_slices<blocks, shard>();
+  check_slices<blocks, publish>();
+  check_slices<summed_codes<absmax_range<no_headroom>, nearest_quantizer<4>, widening_sum<4, 8>>,
+               shard>();
+}
+
+TEST_CASE(
+  "[shards] what bypasses is exact in float, and results in other elements are rounded once")
+{
+  check_bypass<shards<8>, bfloat16, half>();
+  check_bypass<summed<>, float, half>();
+  check_bypass<published<>, float, bfloat16>();
+  check_bypass<published<difference_feedback>, float, float>();
+}
+
+TEST_CASE("[shards] a value that is not finite stays in its chunk, and residuals stay finite")
+{
+  check_not_finite<shards<4, 256, error_feedback>>(false);
+  check_not_finite<summed<error_feedback>>(true);
+}
+
+TEST_CASE("[shards] the plan says what travels and what memory it takes")
+{
+  auto const plan = check_four_bits(presets::sharded_4);
+  // What is sent, with a slot of 132 words and 4 more for each rank, and four parts received.
+  CHECK(plan.workspace_bytes() <= 2 * plan.payload_bytes() + 4 * 4 * 140);
+  // A bucket that belongs to one rank: the others get nothing.
+  boundaries const of_one{0, 0, 40960, 40960, 40960};
+  auto const whole = presets::sharded_4.plan(layout{40960}, {.size = 4, .rank = 3}, of_one);
+  CHECK(whole.payload_bytes() == 40 * 516);
+  CHECK(whole.owned_chunks() == 0);
+
+  auto const values = check_four_bits(presets::values_4);
+  CHECK(values.workspace_bytes() == values.payload_bytes());
+  for (int rank = 0; rank <= 4; ++rank) {
+    CHECK(values.part_word(rank) == static_cast<std::uint64_t>(rank) * values.part_words(0));
+  }
+  auto const differences = check_four_bits(presets::values<4, difference_feedback>{});
+  CHECK(differences.workspace_bytes() == values.payload_bytes() + 4 * 10240);
+  CHECK(differences.state_bytes() == values.state_bytes());
+  auto const kept = check_four_bits(presets::values<4, error_feedback>{});
+  CHECK(kept.state_bytes() == values.state_bytes() + 4 * 10240);
+
+  check_parts(shards<1>{});
+  check_parts(published<>{});
+}
+
+TEST_CASE("[shards] a wrong argument is named, and no memory is written")
+{
+  check_arguments(presets::sharded<2, error_feedback>{}, "gradient");
+  check_arguments(presets::values<4, error_feedback>{}, "values");
+  check_arguments(presets::values<4, difference_feedback>{}, "values");
 }

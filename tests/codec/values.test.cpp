@@ -2,16 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! What a values codec puts on the wire and makes of it, against its formulas in double, and what it refuses.
+//! What a values codec puts on the wire and makes of it, against its formulas in double.
 
-#include "support/bad_input.hpp"
 #include "support/chunk_rotation.hpp"
 #include "support/codecs.hpp"
 #include "support/coded_chunk.hpp"
 #include "support/mismatches.hpp"
 #include "support/normal_gradients.hpp"
 #include "support/sanitized.hpp"
-#include "support/values_run.hpp"
+#include "support/shard_run.hpp"
 
 #include <tersum/exchange/check_state.hpp>
 #include <tersum/exchange/metric_scales.hpp>
@@ -25,11 +24,9 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <random>
 
 using namespace tersum;
 using tests::boundaries;
-using tests::mentions;
 
 namespace {
 
@@ -39,7 +36,7 @@ template <int Bits, int Size = 256, class Feedback = no_feedback, class Metric =
 using values_of = tests::rotated_codes<Size, lloyd_max<Bits>, publish, Feedback, Metric>;
 
 template <class Codec, class ShardElement = float, class Element = ShardElement>
-using run_of = tests::values_run<tests::host_buffer, Codec, ShardElement, Element>;
+using run_of = tests::shard_run<tests::host_buffer, Codec, ShardElement, Element>;
 
 template <class Element>
 bool same_bits(std::vector<Element> const& a, std::vector<Element> const& b)
@@ -291,87 +288,6 @@ TEST_CASE(
           {}, in, 6)[5] <= 0x1p-16);
 }
 
-TEST_CASE("[values] what bypasses arrives as it is, and values of other elements are rounded once")
-{
-  layout const bucket = tests::odd_bucket().gradient();
-  auto const d        = static_cast<std::size_t>(bucket.coordinates);
-  auto const in       = tests::make_gradient<float>(d, 0, 0, false);
-  boundaries const cuts{0, 1025, 1050, d};
-  using codec = values_of<8>;
-  run_of<codec, float, float> floats{cpu_executor{},
-                                     {.gradient = bucket, .world = 3, .cuts = cuts}};
-  run_of<codec, float, bfloat16> small{cpu_executor{},
-                                       {.gradient = bucket, .world = 3, .cuts = cuts}};
-  using differences = values_of<8, 256, difference_feedback>;
-  run_of<differences, float, float> added{cpu_executor{},
-                                          {.gradient = bucket, .world = 3, .cuts = cuts}};
-  static_cast<void>(added.exchange(cpu_executor{}, std::vector<float>(d, 3.0f)));
-  auto const want   = floats.exchange(cpu_executor{}, in);
-  auto const got    = small.exchange(cpu_executor{}, in);
-  auto const sums   = added.exchange(cpu_executor{}, in);
-  std::size_t exact = 0;
-  for (std::size_t at = 0; at < d; ++at) {
-    for (std::size_t r = 0; r < 3; ++r) {
-      REQUIRE(got[r][at] == to_bfloat16(want[0][at]));
-      auto const holds = [&](tensor const& t) {
-        return at >= t.offset && at < t.offset + t.size();
-      };
-      auto const t = std::find_if(bucket.tensors.begin(), bucket.tensors.end(), holds);
-      if (!bucket.bypasses(*t)) { continue; }
-      REQUIRE(want[r][at] == in[at]);
-      REQUIRE(sums[r][at] == in[at]);
-      ++exact;
-    }
-  }
-  CHECK(exact > 60);
-}
-
-TEST_CASE("[values] slices of the shards, each an exchange of its own, reach all ranks")
-{
-  // As docs/transports.md cuts them: a slice has one owner, and the pieces that it has of the tensors.
-  layout const bucket = tests::odd_bucket().gradient();
-  auto const d        = static_cast<std::size_t>(bucket.coordinates);
-  boundaries const cuts{0, 1025, 1050, d};
-  auto const in = tests::normal_gradients(1, d, 17)[0];
-  std::vector<float> all;
-  for (std::size_t owner = 0; owner < 3; ++owner) {
-    std::uint64_t end = cuts[owner];
-    for (std::uint64_t begin = end; begin < cuts[owner + 1]; begin = end) {
-      end = std::min<std::uint64_t>(cuts[owner + 1], begin + 512);
-      std::vector<float> const slice(in.begin() + static_cast<std::ptrdiff_t>(begin),
-                                     in.begin() + static_cast<std::ptrdiff_t>(end));
-      boundaries ends(4, end - begin);
-      std::fill_n(ends.begin(), owner + 1, 0u);
-      run_of<values_of<8>> run{cpu_executor{},
-                               {.gradient = bucket.part(begin, end), .world = 3, .cuts = ends}};
-      auto const out = run.exchange(cpu_executor{}, slice);
-      for (auto const& held : out) {
-        REQUIRE(held.size() == slice.size());
-        CHECK(same_bits(held, out[0]));
-      }
-      all.insert(all.end(), out[0].begin(), out[0].end());
-    }
-  }
-  REQUIRE(all.size() == d);
-  double lost = 0, energy = 0;
-  std::size_t exact = 0;
-  for (std::size_t at = 0; at < d; ++at) {
-    auto const holds = [&](tensor const& t) { return at >= t.offset && at < t.offset + t.size(); };
-    if (bucket.bypasses(*std::find_if(bucket.tensors.begin(), bucket.tensors.end(), holds))) {
-      REQUIRE(all[at] == in[at]);
-      ++exact;
-      continue;
-    }
-    double const value = static_cast<double>(in[at]), off = value - static_cast<double>(all[at]);
-    energy += value * value;
-    lost += off * off;
-  }
-  CHECK(exact > 20);
-  // The distortion of 8 bits is 4.12e-5; a few short chunks are not normal values when they are rotated.
-  CHECK(lost > 0);
-  CHECK(lost < 2 * 4.12e-5 * energy);
-}
-
 TEST_CASE("[values] a value that is not finite stays in its chunk, and every rank is told")
 {
   auto in = tests::normal_gradients(1, 1024, 23)[0];
@@ -425,110 +341,6 @@ TEST_CASE("[values] zeros stay zeros, and what does not change stays")
   for (auto const& values : differences.exchange(cpu_executor{}, held)) {
     CHECK(same_bits(values, held));
   }
-}
-
-TEST_CASE("[values] the plan says what travels and what memory it takes")
-{
-  // Forty chunks of 512 + 4 bytes, ten for each rank; its ten scales lie in twelve words.
-  auto const plan = presets::values_4.plan(layout{40960}, {.size = 4, .rank = 1});
-  CHECK(plan.payload_bytes() == 4 * (10 * 512 + 48));
-  CHECK(plan.wire_bytes() == plan.payload_bytes());
-  CHECK(plan.workspace_bytes() == plan.payload_bytes());
-  CHECK(plan.owned_chunks() == 10);
-  CHECK(plan.shard_size() == 10240);
-  for (int rank = 0; rank <= 4; ++rank) {
-    CHECK(plan.part_word(rank) == static_cast<std::uint64_t>(rank) * plan.part_words(0));
-  }
-  auto const differences =
-    presets::values<4, difference_feedback>{}.plan(layout{40960}, {.size = 4, .rank = 1});
-  CHECK(differences.workspace_bytes() == plan.payload_bytes() + 4 * 10240);
-  CHECK(differences.state_bytes() == plan.state_bytes());
-  auto const kept =
-    presets::values<4, error_feedback>{}.plan(layout{40960}, {.size = 4, .rank = 1});
-  CHECK(kept.state_bytes() == plan.state_bytes() + 4 * 10240);
-  // Each boundary may leave a chunk short.
-  auto const crowd = presets::values_4.plan(layout{1025000}, {.size = 1000, .rank = 0});
-  CHECK(crowd.chunks() == 2000);
-  CHECK(crowd.payload_bytes() == 1000 * (2 * 512 + 16));
-  // Whatever the boundaries, parts lie one after the other, at multiples of 16 bytes, and so does what bypasses.
-  std::mt19937 random(5);
-  for (int round = 0; round < 50; ++round) {
-    layout const bucket = round % 2 == 0 ? layout{9973} : tests::odd_bucket().gradient();
-    boundaries cuts{0, bucket.coordinates};
-    for (int k = 0; k < 12; ++k) { cuts.push_back(random() % (bucket.coordinates + 1)); }
-    if (round % 3 == 0) { cuts[5] = cuts[6] = cuts[7]; }
-    std::sort(cuts.begin(), cuts.end());
-    auto const p = values_of<1>{}.plan(bucket, {.size = 13, .rank = 7}, cuts);
-    CHECK(p.check() == status{});
-    for (int rank = 0; rank < 13; ++rank) {
-      REQUIRE(p.part_word(rank) % 4 == 0);
-      REQUIRE(p.part_word(rank) + p.part_words(rank) <= p.part_word(rank + 1));
-      REQUIRE(p.bypass_begin(rank) <= p.bypass_begin(rank + 1));
-    }
-    CHECK(p.bypass_begin(13) == p.bypassed());
-    CHECK(p.workspace_bytes() >= 4 * p.part_word(13));
-  }
-}
-
-TEST_CASE("[values] a wrong argument is named, and no memory is written")
-{
-  layout const d{3000};
-  world const two{.size = 2, .rank = 0};
-  auto const refuses = [&](boundaries const& cuts) {
-    return mentions(presets::values<4, error_feedback>{}.plan(d, two, cuts).check(), "boundaries");
-  };
-  CHECK(refuses({0, 3000}));
-  CHECK(refuses({1, 10, 3000}));
-  CHECK(refuses({0, 3001, 3000}));
-  CHECK_FALSE(refuses({0, 3000, 3000}));
-  CHECK(mentions(presets::values_4.plan(d, {.size = 2, .rank = 2}).check(), "world.rank"));
-  CHECK(mentions(presets::values_4.plan(d, {.size = 0, .rank = 0}).check(), "world.size"));
-
-  boundaries const cuts{0, 1000, 3000};
-  auto const plan = presets::values<4, error_feedback>{}.plan(d, two, cuts);
-  std::vector<float> shard(1001, 1.0f), values(3000, 5.0f);
-  std::vector<word4> state(plan.state_bytes() / 16 + 1), workspace(plan.workspace_bytes() / 16 + 1);
-  auto const s = std::as_writable_bytes(std::span{state});
-  auto const w = std::as_writable_bytes(std::span{workspace});
-  REQUIRE(initialize(cpu_executor{}, plan, s, 1) == status{});
-  auto const state_before = state;
-  auto const never        = [](auto const&) { FAIL("no round was due"); };
-  auto const gather       = [&](auto const& p, auto own, auto all, auto st, auto wk) {
-    return all_gather_values(cpu_executor{}, p, own, all, st, wk, never);
-  };
-  std::span<float const> const own{shard.data(), 1000};
-  std::span<float> const all{values};
-  CHECK(mentions(gather(plan, own, all.first(2999), s, w), "values.size()"));
-  CHECK(mentions(gather(plan, std::span<float const>{shard}, all, s, w), "shard.size()"));
-  CHECK(
-    mentions(gather(plan, std::span<float const>{static_cast<float*>(nullptr), 1000}, all, s, w),
-             "shard is a null"));
-  auto* const odd = reinterpret_cast<float*>(reinterpret_cast<std::byte*>(shard.data()) + 2);
-  CHECK(
-    mentions(gather(plan, std::span<float const>{odd, 1000}, all, s, w), "shard is not aligned"));
-  CHECK(mentions(gather(plan, own, all, s.first(16), w), "state"));
-  CHECK(mentions(gather(plan, own, all, s, w.first(16)), "workspace"));
-  CHECK(mentions(gather(plan, std::span<float const>{all.subspan(5, 1000)}, all, s, w),
-                 "shard overlaps values"));
-  auto const differences = presets::values<4, difference_feedback>{}.plan(d, two, cuts);
-  CHECK(
-    mentions(gather(differences, std::span<float const>{all.first(1000)}, all, s, w), "workspace"));
-  std::vector<word4> larger(differences.workspace_bytes() / 16 + 1);
-  CHECK(mentions(gather(differences,
-                        std::span<float const>{all.first(1000)},
-                        all,
-                        s,
-                        std::as_writable_bytes(std::span{larger})),
-                 "shard overlaps values"));
-  // A state of other boundaries is another state.
-  auto const other = presets::values<4, error_feedback>{}.plan(d, two, boundaries{});
-  std::vector<word4> more(other.workspace_bytes() / 16 + 1);
-  std::vector<float> half_of(1500);
-  CHECK(mentions(
-    gather(other, std::span<float const>{half_of}, all, s, std::as_writable_bytes(std::span{more})),
-    "state"));
-  CHECK(state == state_before);
-  CHECK(std::all_of(values.begin(), values.end(), [](float v) { return v == 5.0f; }));
 }
 
 TEST_CASE("[values] the shard may lie in the values, and the parts of a call give its bytes")

@@ -6,7 +6,7 @@
 
 #include "support/codecs.hpp"
 #include "support/compare_executors.cuh"
-#include "support/values_run.hpp"
+#include "support/shard_run.hpp"
 
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/tersum.cuh>
@@ -28,15 +28,15 @@ void compare_values(Codec const& codec)
   shard_case<Codec, ShardElement, Element> const one{
     .codec = codec, .gradient = {.coordinates = profiled_coordinates}, .steps = 1};
   if (is_profiled([&] {
-        return record_values<device_buffer>(cuda_executor{on.get()}, one, std::byte{0xa5});
+        return record_shards<device_buffer>(cuda_executor{on.get()}, one, std::byte{0xa5});
       })) {
     return;
   }
   for_each_shard_case<ShardElement, Element>(codec, prime_from(9000), [&](auto const& c) {
     CAPTURE(c.gradient.coordinates);
     CAPTURE(c.world);
-    auto const got  = record_values<device_buffer>(cuda_executor{on.get()}, c, std::byte{0xa5});
-    auto const want = record_values<host_buffer>(cpu_executor{}, c, std::byte{0x5a});
+    auto const got  = record_shards<device_buffer>(cuda_executor{on.get()}, c, std::byte{0xa5});
+    auto const want = record_shards<host_buffer>(cpu_executor{}, c, std::byte{0x5a});
     CHECK(difference(got, want) == "");
   });
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Exchanges of shards, and of gathered codes, have the same bytes on every instruction set and number of threads, and as
+//! Exchanges of shards, of values, and of gathered codes have the same bytes on every instruction set and number of threads, and as
 //! kernel bodies.
 
 #include "support/codecs.hpp"
@@ -23,10 +23,10 @@ namespace {
 using namespace tersum;
 using namespace tersum::tests;
 
-template <class Element, class ShardElement, class Codec>
+template <class Given, class Got, class Codec>
 void compare_shards(Codec const& codec)
 {
-  for_each_shard_case<Element, ShardElement>(codec, several_chunks<Codec>(), [](auto const& c) {
+  for_each_shard_case<Given, Got>(codec, several_chunks<Codec>(), [](auto const& c) {
     CAPTURE(c.gradient.coordinates);
     CAPTURE(c.world);
     auto const on = [&](auto const& exec) {
@@ -120,6 +120,50 @@ TEST_CASE("[kernels] gathered codes")
                         scaled_codes<lloyd_max<4>>,
                         gather>;
     compare_all<bfloat16>(codec{.chunker = {.bits = 2}});
+  }
+}
+
+template <int Size, int Bits, class Feedback = no_feedback, class Metric = plain_metric>
+using values_of = tests::rotated_codes<Size, lloyd_max<Bits>, publish, Feedback, Metric>;
+
+TEST_CASE("[kernels] values")
+{
+  SUBCASE("1024, 4 bits") { compare_shards<float, float>(presets::values_4); }
+  SUBCASE("1024, 4 bits, differences of float in bfloat16")
+  {
+    compare_shards<float, bfloat16>(presets::values<4, difference_feedback>{});
+  }
+  SUBCASE("256, 3 bits, with feedback, of bfloat16 in float")
+  {
+    compare_shards<bfloat16, float>(values_of<256, 3, error_feedback>{});
+    compare_shards<float, float>(values_of<256, 3, kept_in<bfloat16>>{});
+  }
+  SUBCASE("2048, 1 bit, differences of float in half")
+  {
+    compare_shards<float, half>(values_of<2048, 1, difference_feedback>{});
+  }
+  SUBCASE("512, 3 bits, with feedback, in a metric")
+  {
+    compare_shards<float, float>(values_of<512, 3, error_feedback, kept_diagonal>{});
+  }
+  SUBCASE("1024, 2 bits, differences of float in half, in a metric")
+  {
+    compare_shards<float, half>(
+      values_of<1024, 2, difference_feedback, kept_diagonal_in<bfloat16>>{});
+  }
+  SUBCASE("halves of bfloat16 in float")
+  {
+    compare_shards<bfloat16, float>(
+      codec<fixed_chunks<1024>, no_rotation, cast<tersum::half>, publish>{});
+  }
+  SUBCASE("blocks with scales of their own, differences")
+  {
+    using quantizer = group_absmax<4, 32, linear_levels, bfloat16_scale>;
+    compare_shards<half, half>(codec<fixed_chunks<512>,
+                                     no_rotation,
+                                     scaled_codes<quantizer>,
+                                     publish,
+                                     difference_feedback>{});
   }
 }
 

@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Exchanges of shards among several ranks on any executor, recorded byte by byte.
+//! Exchanges of shards, and of values, among several ranks on any executor, recorded byte by byte.
 
 #pragma once
 
 #include "count_allocations.hpp"
 #include "exchange_fixture.hpp"
 
+#include <tersum/exchange/all_gather_values.hpp>
 #include <tersum/exchange/metric_scales.hpp>
 #include <tersum/exchange/reduce_scatter_mean.hpp>
 #include <tersum/execute/cpu_executor.hpp>
@@ -18,17 +19,19 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 namespace tersum::tests {
 
 using boundaries = std::vector<std::uint64_t>;
 
-//! @brief What is exchanged, and how often: gradients whose mean is written to shards as `ShardElement`, or shards of `Element` whose
-//! values are written as `ShardElement`.
-template <class Codec, class Element, class ShardElement = Element>
+//! @brief What is exchanged, and how often: gradients of `Given` whose mean is written to shards as `Got`, or shards of `Given` whose
+//! values all ranks get as `Got`.
+template <class Codec, class Given, class Got = Given>
 struct shard_case {
   Codec codec{};
   layout gradient{};
@@ -50,15 +53,17 @@ void write_scales(std::span<Scale> scales)
   }
 }
 
-//! @brief The ranks and their memory.
-template <class Buffer, class Codec, class Element, class ShardElement>
+//! @brief The ranks and their memory. The values that a rank holds are zeros at first.
+template <class Buffer, class Codec, class Given, class Got>
 class shard_run {
  public:
-  using rank_type = loopback_shard<Codec, Element, ShardElement>;
+  using rank_type = std::conditional_t<publishing<Codec>,
+                                       loopback_values<Codec, Given, Got>,
+                                       loopback_shard<Codec, Given, Got>>;
 
   template <class Executor>
   shard_run(Executor const& exec,
-            shard_case<Codec, Element, ShardElement> const& c,
+            shard_case<Codec, Given, Got> const& c,
             std::byte fill     = {},
             std::uint64_t seed = 77)
     : case_(c)
@@ -69,18 +74,20 @@ class shard_run {
       auto const memory = [&](std::deque<Buffer>& of, std::size_t bytes, std::size_t misplaced) {
         return of.emplace_back(bytes, c.misaligned ? misplaced : 0, fill).contents();
       };
-      auto const given = memory(gradients_, plan.coordinates() * sizeof(Element), sizeof(Element));
-      auto const mean =
-        memory(shards_, plan.shard_size() * sizeof(ShardElement), sizeof(ShardElement));
+      std::size_t const all = plan.coordinates(), own = plan.shard_size();
+      std::size_t const put = publishing<Codec> ? own : all, out = publishing<Codec> ? all : own;
+      auto const given     = memory(given_, put * sizeof(Given), sizeof(Given));
+      auto const got       = memory(got_, out * sizeof(Got), sizeof(Got));
       auto const state     = memory(states_, plan.state_bytes(), 0);
       auto const workspace = memory(workspaces_, plan.workspace_bytes(), 0);
+      if constexpr (publishing<Codec>) { got_.back().write(byte_string(got.size())); }
       ranks_.push_back({plan,
-                        {reinterpret_cast<Element*>(given.data()), plan.coordinates()},
-                        {reinterpret_cast<ShardElement*>(mean.data()), plan.shard_size()},
+                        {reinterpret_cast<Given*>(given.data()), put},
+                        {reinterpret_cast<Got*>(got.data()), out},
                         state,
                         workspace});
       require_ok(initialize(exec, plan, state, seed));
-      if constexpr (in_metric<Codec>) {
+      if constexpr (in_metric<Codec> && !publishing<Codec>) {
         std::vector<metric_scale<Codec>> scales(metric_scales(plan, state).size());
         write_scales(std::span{scales});
         states_.back().write(std::as_bytes(std::span{scales}), plan.offset("scales"));
@@ -88,27 +95,42 @@ class shard_run {
     }
   }
 
-  //! One step: every rank's gradient in, every rank's shard out.
+  //! One step: what every rank gets.
+  //! @param in    Every rank's gradient, or the values of all ranks' shards.
   //! @param call  Is given the exchange as a function without arguments.
   template <class Executor, class Call = perform_at_once>
-  std::vector<std::vector<ShardElement>> exchange(Executor const& exec,
-                                                  std::vector<std::vector<Element>> const& in,
-                                                  Call const& call = {})
+  std::vector<std::vector<Got>> exchange(
+    Executor const& exec,
+    std::conditional_t<publishing<Codec>,
+                       std::vector<Given>,
+                       std::vector<std::vector<Given>>> const& in,
+    Call const& call = {})
   {
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      gradients_[rank].write(std::as_bytes(std::span{in[rank]}));
+      if constexpr (publishing<Codec>) {
+        auto const& plan = ranks_[rank].plan;
+        auto const begin = static_cast<std::size_t>(plan.shard_begin(static_cast<int>(rank)));
+        given_[rank].write(std::as_bytes(std::span{in}.subspan(begin, plan.shard_size())));
+      } else {
+        given_[rank].write(std::as_bytes(std::span{in[rank]}));
+      }
     }
     status done;
     auto const once = [&] {
-      return loopback_reduce_scatter_mean(exec, std::span<rank_type const>{ranks_});
+      std::span<rank_type const> const all{ranks_};
+      if constexpr (publishing<Codec>) {
+        return loopback_all_gather_values(exec, all);
+      } else {
+        return loopback_reduce_scatter_mean(exec, all);
+      }
     };
     auto const asked = allocations_of([&] { done = call(once); });
     require_ok(done);
     if constexpr (std::same_as<Executor, cpu_executor>) { CHECK((asked == 0 || exec.threads > 1)); }
-    std::vector<std::vector<ShardElement>> out;
+    std::vector<std::vector<Got>> out;
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      auto const bytes = shards_[rank].read(0, shards_[rank].contents().size());
-      auto& values     = out.emplace_back(bytes.size() / sizeof(ShardElement));
+      auto const bytes = got_[rank].read(0, got_[rank].contents().size());
+      auto& values     = out.emplace_back(bytes.size() / sizeof(Got));
       if (!bytes.empty()) { std::memcpy(values.data(), bytes.data(), bytes.size()); }
     }
     return out;
@@ -131,8 +153,8 @@ class shard_run {
     return case_.codec.plan(case_.gradient, {.size = case_.world, .rank = rank}, case_.cuts);
   }
 
-  shard_case<Codec, Element, ShardElement> case_;
-  std::deque<Buffer> gradients_, shards_, states_, workspaces_;
+  shard_case<Codec, Given, Got> case_;
+  std::deque<Buffer> given_, got_, states_, workspaces_;
   std::vector<rank_type> ranks_;
 };
 
@@ -140,10 +162,28 @@ class shard_run {
 template <class Codec>
 [[nodiscard]] auto codes_wire(plan<Codec> const& plan, std::span<std::byte> workspace)
 {
-  if constexpr (summing<Codec>) {
+  if constexpr (publishing<Codec>) {
+    return published_wire(plan, workspace);
+  } else if constexpr (summing<Codec>) {
     return summed_wire(plan, workspace);
   } else {
     return shards_wire(plan, workspace);
+  }
+}
+
+//! @brief Gradients of all ranks in a step, or the values of all shards.
+template <class Codec, class Given, class Got>
+[[nodiscard]] auto given_in_step(shard_case<Codec, Given, Got> const& c, int step)
+{
+  auto const of_rank = [&](int rank) {
+    return make_gradient<Given>(c.gradient.coordinates, rank, step, step == c.non_finite_step);
+  };
+  if constexpr (publishing<Codec>) {
+    return of_rank(0);
+  } else {
+    std::vector<std::vector<Given>> in;
+    for (int rank = 0; rank < c.world; ++rank) { in.push_back(of_rank(rank)); }
+    return in;
   }
 }
 
@@ -151,35 +191,29 @@ template <class Codec>
 template <class Buffer,
           class Executor,
           class Codec,
-          class Element,
-          class ShardElement,
+          class Given,
+          class Got,
           class Call = perform_at_once>
 [[nodiscard]] exchange_trace record_shards(Executor const& exec,
-                                           shard_case<Codec, Element, ShardElement> const& c,
+                                           shard_case<Codec, Given, Got> const& c,
                                            std::byte fill,
                                            Call const& call = {})
 {
   exchange_trace trace;
-  shard_run<Buffer, Codec, Element, ShardElement> run{exec, c, fill};
+  shard_run<Buffer, Codec, Given, Got> run{exec, c, fill};
   for (int step = 0; step < c.steps; ++step) {
-    std::vector<std::vector<Element>> in;
-    for (int rank = 0; rank < c.world; ++rank) {
-      in.push_back(
-        make_gradient<Element>(c.gradient.coordinates, rank, step, step == c.non_finite_step));
-    }
-    auto const out = run.exchange(exec, in, call);
+    auto const out = run.exchange(exec, given_in_step(c, step), call);
     for (int rank = 0; rank < c.world; ++rank) {
       auto const r    = static_cast<std::size_t>(rank);
       auto const wire = codes_wire(run[r].plan, run[r].workspace);
       using element   = typename decltype(wire)::element;
       for (int part = 0; part < c.world; ++part) {
-        std::size_t const first =
-          run[r].plan.offset("payload") + sizeof(element) * wire.begin(part);
+        std::size_t const first = run[r].plan.offset(publishing<Codec> ? "gathered" : "payload") +
+                                  sizeof(element) * wire.begin(part);
         trace.push_back({"part", step, rank, run.workspace(r, first, wire.bytes(part))});
       }
-      auto const shard = std::as_bytes(std::span{out[r]});
-      trace.push_back(
-        {"shard", step, rank, with_one_nan<ShardElement>({shard.begin(), shard.end()})});
+      auto const got = std::as_bytes(std::span{out[r]});
+      trace.push_back({"result", step, rank, with_one_nan<Got>({got.begin(), got.end()})});
       trace.push_back({"state", step, rank, run.state(r)});
     }
   }
@@ -188,10 +222,10 @@ template <class Buffer,
 
 //! @brief Calls check(case) for sizes about a chunk's, for shards that cut chunks and tensors anywhere, and for shards that
 //! are empty.
-template <class Element, class ShardElement, class Codec, class Check>
+template <class Given, class Got, class Codec, class Check>
 void for_each_shard_case(Codec const& codec, std::uint64_t several, Check const& check)
 {
-  using a_case                 = shard_case<Codec, Element, ShardElement>;
+  using a_case                 = shard_case<Codec, Given, Got>;
   constexpr std::uint64_t size = Codec::chunk_size;
   for (std::uint64_t const d : {std::uint64_t{0}, std::uint64_t{1}, size - 1, size, size + 1}) {
     check(a_case{.codec = codec, .gradient = {d}, .world = 3});
