@@ -10,11 +10,11 @@
 #include <tersum/tersum.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <interop/conformance.hpp>
+#include <interop/expected_parts.hpp>
 #include <interop/presets.hpp>
 #include <interop/twin.hpp>
 #include <limits>
@@ -42,18 +42,6 @@ std::vector<float> make_gradient(std::size_t size, int world, int rank, int step
   return out;
 }
 
-bool same(std::vector<float> const& a, std::vector<float> const& b)
-{
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (std::isnan(a[i])
-          ? !std::isnan(b[i])
-          : std::bit_cast<std::uint32_t>(a[i]) != std::bit_cast<std::uint32_t>(b[i])) {
-      return false;
-    }
-  }
-  return a.size() == b.size();
-}
-
 namespace {
 
 void add_values(tersum::description& to, std::vector<float> const& values)
@@ -79,61 +67,6 @@ bool same_on_all(any_transport const& over, std::uint64_t mine)
     passing = received;
   }
   return all;
-}
-
-template <class Codec>
-struct rank_memory {
-  explicit rank_memory(tersum::plan<Codec> const& p)
-    : plan(p), state_words(p.state_bytes() / 16 + 1), work_words(p.workspace_bytes() / 16 + 1)
-  {
-  }
-  [[nodiscard]] status begin() { return initialize(cpu_executor{}, plan, state(), 7); }
-  std::span<std::byte> state() { return std::as_writable_bytes(std::span{state_words}); }
-  std::span<std::byte> workspace() { return std::as_writable_bytes(std::span{work_words}); }
-  [[nodiscard]] state_header const& header()
-  {
-    return *reinterpret_cast<state_header const*>(state_words.data());
-  }
-
-  tersum::plan<Codec> plan;
-  std::vector<word4> state_words, work_words;
-  std::vector<float> gradient;
-};
-
-//! What all ranks hold after each exchange of values.
-template <class Codec>
-std::vector<std::vector<float>> expected_values(Codec const& codec,
-                                                layout const& shape,
-                                                bool uneven,
-                                                int world)
-{
-  auto const cuts = shard_cuts(shape.coordinates, world, uneven);
-  std::vector<rank_memory<Codec>> ranks;
-  std::vector<std::vector<float>> out;
-  for (int k = 0; k < world; ++k) {
-    ranks.emplace_back(codec.plan(shape, {.size = world, .rank = k}, cuts));
-    ranks.back().gradient.assign(shape.coordinates, 0.0f);
-    if (!ranks.back().begin().ok()) { return {}; }
-  }
-  for (int step = 0; step < steps; ++step) {
-    auto shards = make_gradient(shape.coordinates, world, 0, step);
-    std::vector<loopback_values<Codec, float>> all;
-    for (int k = 0; k < world; ++k) {
-      auto& r = ranks[static_cast<std::size_t>(k)];
-      all.push_back({r.plan,
-                     std::span{shards}.subspan(r.plan.shard_begin(k), r.plan.shard_size()),
-                     r.gradient,
-                     r.state(),
-                     r.workspace()});
-    }
-    std::span<loopback_values<Codec, float> const> const spans{all};
-    if (!loopback_all_gather_values(cpu_executor{}, spans).ok()) { return {}; }
-    for (auto const& r : ranks) {
-      if (!same(r.gradient, ranks[0].gradient)) { return {}; }
-    }
-    out.push_back(ranks[0].gradient);
-  }
-  return out;
 }
 
 template <class Codec>
@@ -240,8 +173,9 @@ class suite {
     expect(same_on_all(over_, decoded_.hash()), "the ranks differ", name, "any way", 0);
   }
 
-  //! reduce_scatter_mean: equal and uneven shards, a vector and a bucket.
-  void shards()
+  //! reduce_scatter_mean, or all_gather_values: equal and uneven shards, a vector and a bucket.
+  template <class Given, class Got = Given, class Codec>
+  void parts(char const* name, Codec const& codec)
   {
     cpu_executor const exec;
     int const n = over_.size(), me = over_.rank();
@@ -249,159 +183,37 @@ class suite {
       for (bool const uneven : {false, true}) {
         char const* const way = uneven ? "uneven" : "equal";
         auto const size       = static_cast<std::size_t>(shape.coordinates);
-        auto const want       = expected_shards(shape, uneven, n, me);
-        expect(!want.empty(), "the loopback failed", "shards", way, size);
-        auto const cuts = shard_cuts(shape.coordinates, n, uneven);
-        rank_memory mine(
-          presets::sharded<2, error_feedback>{}.plan(shape, {.size = n, .rank = me}, cuts));
-        std::vector<float> shard(mine.plan.shard_size());
-        std::vector<word4> scratch(scratch_bytes(mine.plan) / 16 + 1);
-        expect(mine.begin().ok(), "initialize failed", "shards", way, size);
-        for (std::size_t step = 0; step < want.size(); ++step) {
-          auto const gradient = make_gradient(size, n, me, static_cast<int>(step));
-          auto const bytes    = std::as_writable_bytes(std::span{scratch});
-          status const outcome =
-            reduce_scatter_mean(exec,
-                                mine.plan,
-                                gradient,
-                                shard,
-                                mine.state(),
-                                mine.workspace(),
-                                reduce_over<schedule::direct>(over_, exec, bytes));
-          expect(outcome.ok(), outcome.message.data(), "shards", way, size);
-          expect(same(shard, want[step]), "differs from the loopback", "shards", way, size);
-        }
-      }
-    }
-  }
-
-  //! One exchange of uneven shards of a bucket in bfloat16, and one of its values in half.
-  void in_16_bits()
-  {
-    cpu_executor const exec;
-    int const n = over_.size(), me = over_.rank();
-    auto const own      = static_cast<std::size_t>(me);
-    layout const& shape = shapes[2];
-    auto const size     = static_cast<std::size_t>(shape.coordinates);
-    auto const cuts     = shard_cuts(shape.coordinates, n, true);
-    auto const made     = [&](int rank, auto element) {
-      std::vector<decltype(element)> out;
-      for (float const value : make_gradient(size, n, rank, 0)) {
-        out.push_back(from_float<decltype(element)>(value));
-      }
-      return out;
-    };
-    auto const compare = [&](auto const& got, auto const& want, char const* name) {
-      using element = typename std::remove_cvref_t<decltype(got)>::value_type;
-      bool const equal =
-        got.size() == want.size() &&
-        std::equal(got.begin(), got.end(), want.begin(), [](element a, element b) {
-          return std::bit_cast<std::uint16_t>(a) == std::bit_cast<std::uint16_t>(b);
-        });
-      expect(equal, "differs from the loopback", name, "uneven", size);
-    };
-
-    auto const& sharded  = presets::sharded<2, error_feedback>{};
-    using sharded_type   = std::remove_cvref_t<decltype(sharded)>;
-    auto const& values   = presets::values<4, error_feedback>{};
-    using values_type    = std::remove_cvref_t<decltype(values)>;
-    bool begun           = true;
-    auto const memory_of = [&](auto const& codec, int rank) {
-      rank_memory out(codec.plan(shape, {.size = n, .rank = rank}, cuts));
-      begun = out.begin().ok() && begun;
-      return out;
-    };
-    std::vector<rank_memory<sharded_type>> of_shards;
-    std::vector<rank_memory<values_type>> of_values;
-    std::vector<std::vector<bfloat16>> gradients, shards;
-    std::vector<half> whole = made(0, half{});
-    std::vector<std::vector<half>> held;
-    for (int rank = 0; rank < n; ++rank) {
-      of_shards.push_back(memory_of(sharded, rank));
-      of_values.push_back(memory_of(values, rank));
-      gradients.push_back(made(rank, bfloat16{}));
-      shards.emplace_back(of_shards.back().plan.shard_size());
-      held.emplace_back(size);
-    }
-    std::vector<loopback_shard<sharded_type, bfloat16>> all_shards;
-    std::vector<loopback_values<values_type, half>> all_values;
-    auto const part = [&](auto const& plan, int rank) {
-      return std::span{whole}.subspan(plan.shard_begin(rank), plan.shard_size());
-    };
-    for (int rank = 0; rank < n; ++rank) {
-      auto const k = static_cast<std::size_t>(rank);
-      auto& s      = of_shards[k];
-      auto& v      = of_values[k];
-      all_shards.push_back({s.plan, gradients[k], shards[k], s.state(), s.workspace()});
-      all_values.push_back({v.plan, part(v.plan, rank), held[k], v.state(), v.workspace()});
-    }
-    expect(loopback_reduce_scatter_mean(
-             exec, std::span<loopback_shard<sharded_type, bfloat16> const>{all_shards})
-               .ok() &&
-             loopback_all_gather_values(
-               exec, std::span<loopback_values<values_type, half> const>{all_values})
-               .ok(),
-           "the loopback failed",
-           "16 bits",
-           "uneven",
-           size);
-
-    auto mine        = memory_of(sharded, me);
-    auto mine_values = memory_of(values, me);
-    expect(begun, "initialize failed", "16 bits", "uneven", size);
-    std::vector<bfloat16> shard(mine.plan.shard_size());
-    std::vector<word4> scratch(scratch_bytes(mine.plan) / 16 + 1);
-    auto const bytes = std::as_writable_bytes(std::span{scratch});
-    status outcome   = reduce_scatter_mean(exec,
-                                         mine.plan,
-                                         gradients[own],
-                                         shard,
-                                         mine.state(),
-                                         mine.workspace(),
-                                         reduce_over<schedule::direct>(over_, exec, bytes));
-    expect(outcome.ok(), outcome.message.data(), "shards in bfloat16", "uneven", size);
-    compare(shard, shards[own], "shards in bfloat16");
-    std::vector<half> received(size);
-    outcome = all_gather_values(exec,
-                                mine_values.plan,
-                                part(mine_values.plan, me),
-                                received,
-                                mine_values.state(),
-                                mine_values.workspace(),
-                                reduce_over(over_, exec));
-    expect(outcome.ok(), outcome.message.data(), "values in half", "uneven", size);
-    compare(received, held[own], "values in half");
-  }
-
-  //! all_gather_values: equal and uneven shards, a vector and a bucket.
-  template <class Codec>
-  void values(char const* name, Codec const& codec)
-  {
-    cpu_executor const exec;
-    int const n = over_.size(), me = over_.rank();
-    for (layout const& shape : {shapes[1], shapes[2]}) {
-      for (bool const uneven : {false, true}) {
-        char const* const way = uneven ? "uneven" : "equal";
-        auto const size       = static_cast<std::size_t>(shape.coordinates);
-        auto const want       = expected_values(codec, shape, uneven, n);
+        auto const want       = expected_parts<Given, Got>(codec, shape, uneven, n);
         expect(!want.empty(), "the loopback failed", name, way, size);
         auto const cuts = shard_cuts(shape.coordinates, n, uneven);
         rank_memory<Codec> mine(codec.plan(shape, {.size = n, .rank = me}, cuts));
-        mine.gradient.assign(size, 0.0f);
+        std::vector<Got> got(got_size(mine.plan));
+        std::vector<word4> scratch(scratch_bytes(mine.plan) / 16 + 1);
         expect(mine.begin().ok(), "initialize failed", name, way, size);
         for (std::size_t step = 0; step < want.size(); ++step) {
-          auto const all = make_gradient(size, n, 0, static_cast<int>(step));
-          auto const own =
-            std::span{all}.subspan(mine.plan.shard_begin(me), mine.plan.shard_size());
-          status const outcome = all_gather_values(exec,
-                                                   mine.plan,
-                                                   own,
-                                                   mine.gradient,
-                                                   mine.state(),
-                                                   mine.workspace(),
-                                                   reduce_over(over_, exec));
+          auto const given     = given_to<Given>(mine.plan, static_cast<int>(step));
+          auto const bytes     = std::as_writable_bytes(std::span{scratch});
+          auto const state     = mine.state();
+          auto const workspace = mine.workspace();
+          status outcome;
+          if constexpr (publishing<Codec>) {
+            outcome = all_gather_values(
+              exec, mine.plan, given, got, state, workspace, reduce_over(over_, exec));
+          } else {
+            outcome = reduce_scatter_mean(exec,
+                                          mine.plan,
+                                          given,
+                                          got,
+                                          state,
+                                          workspace,
+                                          reduce_over<schedule::direct>(over_, exec, bytes));
+          }
           expect(outcome.ok(), outcome.message.data(), name, way, size);
-          expect(same(mine.gradient, want[step]), "differs from the loopback", name, way, size);
+          expect(same(got, want[step][static_cast<std::size_t>(me)]),
+                 "differs from the loopback",
+                 name,
+                 way,
+                 size);
         }
       }
     }
@@ -462,34 +274,6 @@ class suite {
   int failures_ = 0;
 };
 
-//! The shards that a loopback gives to a rank, step after step; nothing if it fails.
-template <class Codec>
-std::vector<std::vector<float>> expected_shards_of(
-  Codec const& codec, layout const& shape, bool uneven, int world, int rank)
-{
-  auto const cuts = shard_cuts(shape.coordinates, world, uneven);
-  std::vector<rank_memory<Codec>> ranks;
-  std::vector<std::vector<float>> shards, out;
-  for (int k = 0; k < world; ++k) {
-    ranks.emplace_back(codec.plan(shape, {.size = world, .rank = k}, cuts));
-    shards.emplace_back(ranks.back().plan.shard_size());
-    if (!ranks.back().begin().ok()) { return {}; }
-  }
-  for (int step = 0; step < steps; ++step) {
-    std::vector<loopback_shard<Codec, float>> all;
-    for (int k = 0; k < world; ++k) {
-      auto& r    = ranks[static_cast<std::size_t>(k)];
-      r.gradient = make_gradient(shape.coordinates, world, k, step);
-      all.push_back(
-        {r.plan, r.gradient, shards[static_cast<std::size_t>(k)], r.state(), r.workspace()});
-    }
-    std::span<loopback_shard<Codec, float> const> const spans{all};
-    if (!loopback_reduce_scatter_mean(cpu_executor{}, spans).ok()) { return {}; }
-    out.push_back(shards[static_cast<std::size_t>(rank)]);
-  }
-  return out;
-}
-
 }  // namespace
 
 expectation const& expected(std::string_view preset,
@@ -517,12 +301,25 @@ std::vector<std::uint64_t> shard_cuts(std::uint64_t size, int world, bool uneven
   return cuts;
 }
 
+namespace {
+
+//! What one rank gets, step after step.
+std::vector<std::vector<float>> of_rank(std::vector<std::vector<std::vector<float>>> all, int rank)
+{
+  std::vector<std::vector<float>> out;
+  for (auto& of_step : all) { out.push_back(std::move(of_step[static_cast<std::size_t>(rank)])); }
+  return out;
+}
+
+}  // namespace
+
 std::vector<std::vector<float>> expected_shards(layout const& shape,
                                                 bool uneven,
                                                 int world,
                                                 int rank)
 {
-  return expected_shards_of(presets::sharded<2, error_feedback>{}, shape, uneven, world, rank);
+  return of_rank(expected_parts<float>(presets::sharded<2, error_feedback>{}, shape, uneven, world),
+                 rank);
 }
 
 std::vector<std::vector<float>> expected_summed_shards(layout const& shape,
@@ -530,20 +327,13 @@ std::vector<std::vector<float>> expected_summed_shards(layout const& shape,
                                                        int world,
                                                        int rank)
 {
-  return expected_shards_of(
-    codec<fixed_chunks<1024>,
-          partial_hadamard<1024>,
-          summed_codes<rms_range<no_headroom>, stochastic_quantizer<4>, widening_sum<4, 8>>,
-          shard>{.coder = {.range = {.clip = 3.0f}}},
-    shape,
-    uneven,
-    world,
-    rank);
+  return of_rank(expected_parts<float>(shards_in_integers, shape, uneven, world), rank);
 }
 
 std::vector<std::vector<float>> expected_differences(layout const& shape, bool uneven, int world)
 {
-  return expected_values(presets::values<4, difference_feedback>{}, shape, uneven, world);
+  return of_rank(
+    expected_parts<float>(presets::values<4, difference_feedback>{}, shape, uneven, world), 0);
 }
 
 int check_presets(any_transport const& over, bool brief)
@@ -551,10 +341,11 @@ int check_presets(any_transport const& over, bool brief)
   suite s(over, brief);
   if (!over.check().ok()) { s.expect(false, over.check().message.data(), "the transport", "", 0); }
   for_each_preset([&](char const* name, auto const& codec) { s.preset(name, codec); });
-  s.shards();
-  s.in_16_bits();
-  s.values("values with feedback", presets::values<4, error_feedback>{});
-  s.values("differences of values", presets::values<4, difference_feedback>{});
+  s.parts<float>("shards", presets::sharded<2, error_feedback>{});
+  s.parts<bfloat16>("shards in bfloat16", presets::sharded<2, error_feedback>{});
+  s.parts<float>("values with feedback", presets::values<4, error_feedback>{});
+  s.parts<half>("values in half", presets::values<4, error_feedback>{});
+  s.parts<float>("differences of values", presets::values<4, difference_feedback>{});
   return s.failures();
 }
 

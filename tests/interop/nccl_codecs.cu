@@ -7,14 +7,12 @@
 #include <tersum/interop/nccl.cuh>
 #include <tersum/tersum.cuh>
 
-#include <cuda_runtime.h>
-
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
-#include <interop/nccl_conformance.hpp>
+#include <interop/nccl_exchanges.hpp>
 #include <interop/presets.hpp>
 #include <interop/twin.hpp>
 #include <limits>
@@ -24,19 +22,6 @@
 namespace tersum::tests {
 
 namespace {
-
-struct device_memory {
-  explicit device_memory(std::size_t bytes) : size(bytes)
-  {
-    if (cudaMalloc(&data, bytes + 1) != cudaSuccess) { data = nullptr; }
-  }
-  device_memory(device_memory const&) = delete;
-  ~device_memory() { cudaFree(data); }
-  [[nodiscard]] std::span<std::byte> bytes() const { return {data, size}; }
-
-  std::byte* data = nullptr;
-  std::size_t size;
-};
 
 class codec_suite {
  public:
@@ -87,10 +72,9 @@ class codec_suite {
     device_memory const state(plan.state_bytes()), workspace(plan.workspace_bytes()),
       scratch(scratch_bytes(plan)), gradient(shape.coordinates * sizeof(float));
     cuda_executor const exec{on_.stream};
-    std::span<float> const values{reinterpret_cast<float*>(gradient.data),
-                                  static_cast<std::size_t>(shape.coordinates)};
-    expectation const& direct = expected(name, shape, on_.ranks, reduction_order::direct);
-    expectation const& ring   = expected(name, shape, on_.ranks, reduction_order::ring);
+    std::span<float> const values = gradient.floats();
+    expectation const& direct     = expected(name, shape, on_.ranks, reduction_order::direct);
+    expectation const& ring       = expected(name, shape, on_.ranks, reduction_order::ring);
     expect(direct.ok && ring.ok, name, "any way", values.size(), "the loopback failed");
 
     auto const way = [&](char const* how,
@@ -98,12 +82,33 @@ class codec_suite {
                          expectation const& want,
                          bool equal      = true,
                          bool from_graph = false) {
-      auto const begin = [&] { return initialize(exec, plan, state.bytes(), 7); };
-      auto const once  = [&] {
-        return all_reduce_mean(exec, plan, values, state.bytes(), workspace.bytes(), reduce);
+      auto const must = [&](bool ok, char const* what) {
+        expect(ok, name, how, values.size(), what);
       };
-      auto const* const header = reinterpret_cast<state_header const*>(state.data);
-      run(name, how, begin, once, values, header, want, equal, from_graph);
+      exchanges means{on_, nccl_, must};
+      means.steps = static_cast<std::size_t>(steps);
+      means.begin = [&] { return initialize(exec, plan, state.bytes(), 7); };
+      means.give  = [&](std::size_t step) {
+        gradient.write(make_gradient(values.size(), on_.ranks, on_.rank, static_cast<int>(step)),
+                       on_);
+      };
+      means.check = [&](std::size_t step) {
+        auto const mean = gradient.read();
+        state_header after;
+        cudaMemcpy(&after, state.data, sizeof after, cudaMemcpyDeviceToHost);
+        must(!equal || same(mean, want.means[step]), "differs from the loopback");
+        must(after.last_was_non_finite() == want.non_finite[step],
+             "the flag of the NaN differs from the loopback's");
+        for (float const value : mean) {
+          decoded_ = {
+            "value", decoded_, std::isnan(value) ? std::numeric_limits<float>::quiet_NaN() : value};
+        }
+      };
+      means.run(
+        [&] {
+          return all_reduce_mean(exec, plan, values, state.bytes(), workspace.bytes(), reduce);
+        },
+        from_graph);
     };
     bool const bypasses = !shape.tensors.empty();
     bool const any      = (any_order<Codec>() && !bypasses) || on_.ranks <= 2;
@@ -112,59 +117,6 @@ class codec_suite {
     way("ring", reduce_over<schedule::ring>(nccl_, exec, bytes), ring);
     way("ring, graph", reduce_over<schedule::ring>(nccl_, exec, bytes), ring, true, true);
     way("automatic", reduce_over(nccl_, exec, bytes), direct, any, true);
-  }
-
-  // The steps of an exchange, each from `once` or from a graph of it.
-  void run(char const* name,
-           char const* how,
-           std::function<status()> const& begin,
-           std::function<status()> const& once,
-           std::span<float> values,
-           state_header const* header,
-           expectation const& want,
-           bool equal,
-           bool from_graph)
-  {
-    std::size_t const size = values.size();
-    auto const must        = [&](bool ok, char const* what) { expect(ok, name, how, size, what); };
-    must(begin().ok(), "initialize failed");
-    cudaGraphExec_t replay = nullptr;
-    if (from_graph) {
-      cudaGraph_t graph = nullptr;
-      must(cudaStreamBeginCapture(on_.stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess,
-           "no capture begins");
-      status const captured = once();
-      must(captured.ok(), captured.message.data());
-      must(cudaStreamEndCapture(on_.stream, &graph) == cudaSuccess, "the capture is broken");
-      must(cudaGraphInstantiate(&replay, graph, 0) == cudaSuccess, "makes no graph");
-      cudaGraphDestroy(graph);
-    }
-    for (int step = 0; step < steps; ++step) {
-      auto const at   = static_cast<std::size_t>(step);
-      auto const mine = make_gradient(size, on_.ranks, on_.rank, step);
-      cudaMemcpyAsync(
-        values.data(), mine.data(), values.size_bytes(), cudaMemcpyHostToDevice, on_.stream);
-      if (from_graph) {
-        must(cudaGraphLaunch(replay, on_.stream) == cudaSuccess, "cannot be replayed");
-      } else {
-        status const outcome = once();
-        must(outcome.ok(), outcome.message.data());
-      }
-      status const waited = nccl_.wait();
-      must(waited.ok(), waited.message.data());
-      std::vector<float> mean(size);
-      state_header after;
-      cudaMemcpy(mean.data(), values.data(), values.size_bytes(), cudaMemcpyDeviceToHost);
-      cudaMemcpy(&after, header, sizeof after, cudaMemcpyDeviceToHost);
-      must(!equal || same(mean, want.means[at]), "differs from the loopback");
-      must(after.last_was_non_finite() == want.non_finite[at],
-           "the flag of the NaN differs from the loopback's");
-      for (float const value : mean) {
-        decoded_ = {
-          "value", decoded_, std::isnan(value) ? std::numeric_limits<float>::quiet_NaN() : value};
-      }
-    }
-    if (replay != nullptr) { cudaGraphExecDestroy(replay); }
   }
 
   nccl_rank const& on_;

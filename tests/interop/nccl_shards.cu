@@ -8,16 +8,14 @@
 #include <tersum/tersum.cuh>
 #include <tersum/tersum.hpp>
 
-#include <cuda_runtime.h>
-
 #include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
-#include <interop/nccl_conformance.hpp>
-#include <interop/twin.hpp>
+#include <interop/expected_parts.hpp>
+#include <interop/nccl_exchanges.hpp>
 #include <span>
 #include <tersum_nccl_device/nccl_symmetric.cuh>
 #include <type_traits>
@@ -27,86 +25,9 @@ namespace tersum::tests {
 
 namespace {
 
-struct device_memory {
-  explicit device_memory(std::size_t bytes) : size(bytes)
-  {
-    if (cudaMalloc(&data, bytes + 1) != cudaSuccess) { data = nullptr; }
-  }
-  device_memory(device_memory const&) = delete;
-  ~device_memory() { cudaFree(data); }
-  [[nodiscard]] std::span<std::byte> bytes() const { return {data, size}; }
-  [[nodiscard]] std::span<float> floats() const
-  {
-    return {reinterpret_cast<float*>(data), size / sizeof(float)};
-  }
-  //! Enqueued; the values must live as long.
-  void write(std::span<float const> values, nccl_rank const& on) const
-  {
-    cudaMemcpyAsync(data, values.data(), values.size_bytes(), cudaMemcpyHostToDevice, on.stream);
-    cudaStreamSynchronize(on.stream);
-  }
-  [[nodiscard]] std::vector<float> read() const
-  {
-    std::vector<float> out(size / sizeof(float));
-    cudaMemcpy(out.data(), data, size, cudaMemcpyDeviceToHost);
-    return out;
-  }
-
-  std::byte* data = nullptr;
-  std::size_t size;
-};
-
-//! @brief Some steps of an exchange, enqueued each or replayed from a graph.
-template <class Expect>
-struct exchanges {
-  nccl_rank const& on;
-  nccl_transport const& nccl;
-  Expect const& expect;
-  std::size_t steps = 0;
-  std::function<status()> begin{};          // initializes the state
-  std::function<void(std::size_t)> give{};  // writes what is exchanged in a step
-  std::function<void(std::size_t)> check{};
-
-  template <class Once>
-  void run(Once const& once, bool from_graph) const
-  {
-    expect(begin().ok(), "initialize failed");
-    cudaGraphExec_t replay = nullptr;
-    if (from_graph) {
-      cudaGraph_t graph = nullptr;
-      expect(cudaStreamBeginCapture(on.stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess,
-             "no capture begins");
-      status const captured = once();
-      expect(captured.ok(), captured.message.data());
-      expect(cudaStreamEndCapture(on.stream, &graph) == cudaSuccess, "the capture is broken");
-      expect(cudaGraphInstantiate(&replay, graph, 0) == cudaSuccess, "makes no graph");
-      cudaGraphDestroy(graph);
-    }
-    for (std::size_t step = 0; step < steps; ++step) {
-      give(step);
-      if (from_graph) {
-        expect(cudaGraphLaunch(replay, on.stream) == cudaSuccess, "cannot be replayed");
-      } else {
-        status const outcome = once();
-        expect(outcome.ok(), outcome.message.data());
-      }
-      expect(nccl.wait().ok(), "NCCL failed");
-      check(step);
-    }
-    if (replay != nullptr) { cudaGraphExecDestroy(replay); }
-  }
-};
-// Clang 14 deduces none for aggregates.
-template <class Expect>
-exchanges(nccl_rank const&, nccl_transport const&, Expect const&) -> exchanges<Expect>;
-
 template <class Codec>
 using sums_of      = summed_wire_of<typename Codec::payload_op, typename Codec::counts_type>;
-using integer_sums = sums_of<std::remove_cvref_t<decltype(
-  codec<fixed_chunks<1024>,
-        partial_hadamard<1024>,
-        summed_codes<rms_range<no_headroom>, stochastic_quantizer<4>, widening_sum<4, 8>>,
-        shard>{.coder = {.range = {.clip = 3.0f}}})>>;
+using integer_sums = sums_of<std::remove_cvref_t<decltype(shards_in_integers)>>;
 using lane_sums    = sums_of<std::remove_cvref_t<decltype(presets::summed_shards_sat4)>>;
 // NCCL adds integers, and no lanes that saturate, which move as bytes.
 static_assert(scatters_sums<nccl_transport, integer_sums>);
@@ -216,23 +137,20 @@ void check_summed(nccl_rank const& on,
 {
   layout const equal{.coordinates = 2048 * static_cast<std::uint64_t>(on.ranks)};
   layout const& shape = uneven ? shapes[2] : equal;
-  check_scattered(
-    on,
-    nccl,
-    expect,
-    codec<fixed_chunks<1024>,
-          partial_hadamard<1024>,
-          summed_codes<rms_range<no_headroom>, stochastic_quantizer<4>, widening_sum<4, 8>>,
-          shard>{.coder = {.range = {.clip = 3.0f}}},
-    shape,
-    shard_cuts(shape.coordinates, on.ranks, uneven),
-    expected_summed_shards(shape, uneven, on.ranks, on.rank),
-    symmetric,
-    [&](auto const& plan, auto const& by) {
-      expect((plan.part_words(0) == plan.part_words(on.ranks - 1)) == (!uneven || on.ranks == 1),
-             "the parts of sums have other sizes than they should");
-      ways(plan, by);
-    });
+  check_scattered(on,
+                  nccl,
+                  expect,
+                  shards_in_integers,
+                  shape,
+                  shard_cuts(shape.coordinates, on.ranks, uneven),
+                  expected_summed_shards(shape, uneven, on.ranks, on.rank),
+                  symmetric,
+                  [&](auto const& plan, auto const& by) {
+                    expect((plan.part_words(0) == plan.part_words(on.ranks - 1)) ==
+                             (!uneven || on.ranks == 1),
+                           "the parts of sums have other sizes than they should");
+                    ways(plan, by);
+                  });
 }
 
 //! Calls body(expect), and returns how often what was expected did not hold.

@@ -9,10 +9,14 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/single_process/loopback.hpp>
+#include <tersum/types.hpp>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 #include <vector>
 
@@ -45,7 +49,13 @@ struct expectation {
 [[nodiscard]] std::vector<float> make_gradient(std::size_t size, int world, int rank, int step);
 
 //! A NaN equals a NaN.
-[[nodiscard]] bool same(std::vector<float> const& a, std::vector<float> const& b);
+template <class Element>
+[[nodiscard]] bool same(std::vector<Element> const& a, std::vector<Element> const& b)
+{
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](Element x, Element y) {
+    return std::isnan(to_float(x)) ? std::isnan(to_float(y)) : std::memcmp(&x, &y, sizeof x) == 0;
+  });
+}
 
 //! @brief The boundaries of shards that cut chunks and tensors, of which the first is empty; none for equal shards.
 [[nodiscard]] std::vector<std::uint64_t> shard_cuts(std::uint64_t size, int world, bool uneven);
