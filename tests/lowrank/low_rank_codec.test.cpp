@@ -239,6 +239,7 @@ TEST_CASE_TEMPLATE("[lowrank] every step has orthonormal or zero columns, for ev
     };
     check(always<rank, float, paired, error_feedback>);
     check(always<rank, float, alternating, error_feedback>);
+    check(low_rank_codec<low_rank<rank, gram_schmidt>>{.low_rank = {.least_saving = 0}});
   }
 }
 

@@ -13,7 +13,6 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <numeric>
 #include <random>
 #include <vector>
 
@@ -149,59 +148,6 @@ TEST_CASE_TEMPLATE("[lowrank] columns of the largest and the smallest floats sta
   }
 }
 
-// Products of a matrix with its warm start in float32, as PowerSGD makes them, over the spectra on which plain Cholesky
-// QR breaks down: powers, noise, exact deficiency, zero.
-TEST_CASE_TEMPLATE("[lowrank] factors of every step since the start become orthonormal",
-                   Orthogonalizer,
-                   gram_schmidt,
-                   robust_cholesky_qr2)
-{
-  std::size_t const n = 160, m = 128;
-  auto const check = [&](std::vector<float> const& matrix, std::vector<int> const& ranks) {
-    for (int const rank : ranks) {
-      CAPTURE(rank);
-      auto q = random_factor(m, rank, 77);
-      for (int step = 0; step < 5; ++step) {
-        CAPTURE(step);
-        std::vector<float> p(n * static_cast<unsigned>(rank), 0.0f);
-        for (std::size_t k = 0; k < static_cast<unsigned>(rank); ++k) {
-          for (std::size_t i = 0; i < n; ++i) {
-            for (std::size_t j = 0; j < m; ++j) {
-              p[k * n + i] += matrix[i * m + j] * q[k * m + j];
-            }
-          }
-        }
-        auto factor = factor_of(p, n, rank);
-        Orthogonalizer::orthogonalize(factor);
-        CHECK(tests::orthogonality_error(p.data(), n, rank) <= allowed);
-        // Neither normalized nor refreshed: worse than what the codec does.
-        std::fill(q.begin(), q.end(), 0.0f);
-        for (std::size_t k = 0; k < static_cast<unsigned>(rank); ++k) {
-          for (std::size_t i = 0; i < n; ++i) {
-            for (std::size_t j = 0; j < m; ++j) {
-              q[k * m + j] += matrix[i * m + j] * p[k * n + i];
-            }
-          }
-        }
-      }
-    }
-  };
-  for (double const power : {1.0, 2.0, 3.0, 4.0}) {
-    if (tests::sanitized && power != 4) { continue; }
-    CAPTURE(power);
-    tests::known_matrix const known(n, m, tests::power_law(m, power), 11);
-    check(known.dense(), {1, 2, 4, 8, 16, 32, 64});
-    check(known.dense(1e-3), {4, 64});
-  }
-  std::vector<int> every(tests::sanitized ? 9 : max_rank);
-  std::iota(every.begin(), every.end(), 1);
-  check(tests::known_matrix(n, m, tests::power_law(m, 2), 13).dense(1e-4), every);
-  for (std::size_t const rank : {2u, 32u}) {
-    check(tests::known_matrix(n, m, std::vector<double>(rank, 1.0), 12).dense(), {4, 64});
-  }
-  check(std::vector<float>(n * m, 0.0f), {1, 4, 64});
-}
-
 namespace {
 
 // A factor whose products are too poor for Cholesky passes to converge: each leaves columns a twentieth apart.
@@ -226,24 +172,4 @@ TEST_CASE("[lowrank] a factor on which Cholesky passes do not converge goes thro
   poor_factor twice{best_instruction_set(), values.data(), 100, 2};
   cholesky_qr2::orthogonalize(twice);
   CHECK(tests::orthogonality_error(values.data(), 100, 2) > 0.01);
-}
-
-TEST_CASE_TEMPLATE("[lowrank] all instruction sets make the same bits",
-                   Orthogonalizer,
-                   gram_schmidt,
-                   robust_cholesky_qr2)
-{
-  for (int const rank : {1, 6, 33, 64}) {
-    auto const before = random_factor(333, rank, 3);
-    auto want         = before;
-    detail::cpu_factor reference{instruction_set::baseline, want.data(), 333, rank};
-    Orthogonalizer::orthogonalize(reference);
-    for (auto const set : {instruction_set::avx2, instruction_set::avx512}) {
-      if (set > best_instruction_set()) { continue; }
-      auto got = before;
-      detail::cpu_factor factor{set, got.data(), 333, rank};
-      Orthogonalizer::orthogonalize(factor);
-      CHECK(got == want);
-    }
-  }
 }
