@@ -237,7 +237,8 @@ TEST_CASE("[compare_codecs] files are grouped by set and read in the order of th
     files.write(other, "");
   }
   CHECK(contains(cc::list_gradient_sets(files.folder(), {}).error, "has no file named"));
-  for (auto const* const meant : {"_worker0.npy", "a_worker-1.npy", "a_worker1.5.npy"}) {
+  for (auto const* const meant :
+       {"_worker0.npy", "a_worker-1.npy", "a_worker1.5.npy", "a_worker 1.npy"}) {
     scratch const misnamed;
     misnamed.write(meant, "");
     CHECK(contains(cc::list_gradient_sets(misnamed.folder(), {}).error, "is no worker's"));
