@@ -10,6 +10,7 @@
 #include "group_quantizer_conformance.hpp"
 #include "support/golden_digest.hpp"
 #include "support/loopback_run.hpp"
+#include "support/normal_gradients.hpp"
 
 #include <tersum_baselines/presets.hpp>
 
@@ -528,17 +529,6 @@ TEST_CASE("[catalogue] laws of the quantizer of signs")
   tests::check_quantizer_laws<sign_quantizer>();
 }
 
-std::vector<std::vector<float>> normal_ranks(int ranks, std::size_t d)
-{
-  std::mt19937_64 random(13);
-  std::normal_distribution<float> normal;
-  std::vector<std::vector<float>> out(static_cast<std::size_t>(ranks), std::vector<float>(d));
-  for (auto& rank : out) {
-    for (float& value : rank) { value = normal(random); }
-  }
-  return out;
-}
-
 // The mean squared error of one exchange over many, of that mean, and what the formula says: the sum over ranks of the variances
 // of their coordinates, over the square of their number.
 template <class Codec>
@@ -548,7 +538,7 @@ void check_variance(
 {
   constexpr int ranks = 3, steps = 150, chunk = 1024;
   constexpr std::size_t d = 2 * chunk;
-  auto const in           = normal_ranks(ranks, d);
+  auto const in           = tests::normal_gradients<std::mt19937_64>(ranks, d, 13);
   double want             = 0;
   for (std::size_t begin = 0; begin < d; begin += chunk) {
     double largest = 0, norm = 0;
@@ -602,7 +592,7 @@ void check_majority()
   CAPTURE(Ranks);
   constexpr int chunk     = 1024;
   constexpr std::size_t d = 2 * chunk + 11;
-  auto in                 = normal_ranks(Ranks, d);
+  auto in                 = tests::normal_gradients<std::mt19937_64>(Ranks, d, 13);
   for (auto& rank : in) { rank[5] = 0; }
   in[0][6] = 0;  // an even number of votes of an odd number of ranks
   in[0][7] = 100;

@@ -2,14 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Random coordinates and levels by the norm of a tensor, against the formulas of their sources in double; how many ranks a table's sums hold.
+//! Random coordinates and levels by the norm of a tensor, against the formulas of their sources in double.
 
 #include "support/loopback_run.hpp"
+#include "support/normal_gradients.hpp"
 
 #include <tersum/interop/plan_fingerprint.hpp>
-#include <tersum/reduce/widening_sum.hpp>
 #include <tersum_baselines/presets.hpp>
-#include <tersum_baselines/served_sum.hpp>
 
 #include <doctest/doctest.h>
 
@@ -20,23 +19,11 @@
 #include <limits>
 #include <random>
 #include <set>
-#include <string>
 #include <vector>
 
 using namespace tersum;
 
 namespace {
-
-std::vector<std::vector<float>> normal_ranks(int ranks, std::size_t d)
-{
-  std::mt19937_64 random(13);
-  std::normal_distribution<float> normal;
-  std::vector<std::vector<float>> out(static_cast<std::size_t>(ranks), std::vector<float>(d));
-  for (auto& rank : out) {
-    for (float& value : rank) { value = normal(random); }
-  }
-  return out;
-}
 
 double mean_of(std::vector<std::vector<float>> const& in, std::size_t i)
 {
@@ -53,7 +40,7 @@ TEST_CASE(
 {
   constexpr int ranks = 3, steps = 2000, stride = 8;
   constexpr std::size_t d = 8 * 24 + 3;  // the last three neighbours are a group
-  auto const in           = normal_ranks(ranks, d);
+  auto const in           = tests::normal_gradients<std::mt19937_64>(ranks, d, 13);
   tests::loopback_run run{presets::randomk_b2, layout{d}, ranks, 5};
   CHECK(run.plan().payload_bytes() == 2 * 25);
   std::vector<int> sent(d);
@@ -97,36 +84,6 @@ TEST_CASE(
   CHECK(lost == doctest::Approx(want).epsilon(.05));
 }
 
-TEST_CASE("[drawn] feedback keeps what was not drawn, and sends it later")
-{
-  constexpr int ranks = 2, steps = 60;
-  constexpr std::size_t d = 8 * 40;
-  auto const in           = normal_ranks(ranks, d);
-  tests::loopback_run run{presets::randomk_b2_ef, layout{d}, ranks, 5};
-  std::vector<double> kept(d), arrived(d);  // of rank 0, by the formula
-  for (int step = 0; step < steps; ++step) {
-    auto const out = run.exchange(in);
-    for (std::size_t i = 0; i < d; ++i) {
-      arrived[i] += static_cast<double>(out[0][i]);
-      double const whole = static_cast<double>(in[0][i]) + kept[i];
-      // Sent whole, to the rounding to half; otherwise kept whole.
-      auto const residual = static_cast<double>(run.residual()[i]);
-      if (out[0][i] != 0) {
-        REQUIRE(std::abs(residual) <= std::abs(whole) / 2048 + 1e-7);
-      } else {
-        REQUIRE(std::abs(residual - whole) <= 1e-5);
-      }
-      kept[i] = residual;
-    }
-  }
-  // What arrived and what the ranks still keep is what there was.
-  for (std::size_t i = 0; i < d; ++i) {
-    double const left =
-      (static_cast<double>(run.residual(0)[i]) + static_cast<double>(run.residual(1)[i])) / ranks;
-    REQUIRE(std::abs(arrived[i] + left - steps * mean_of(in, i)) < .15);
-  }
-}
-
 // One rank: the mean is what was sent, the others are zeros, and the residual is the rest.
 template <class Wire, class Codec>
 void check_every_group(Codec const& codec, std::size_t d, instruction_set instructions)
@@ -139,7 +96,7 @@ void check_every_group(Codec const& codec, std::size_t d, instruction_set instru
   int wrong         = 0;
   auto const expect = [&](bool holds) { wrong += holds ? 0 : 1; };
   for (std::uint64_t step = 0; step < 2; ++step) {
-    auto in = normal_ranks(1, d);
+    auto in = tests::normal_gradients<std::mt19937_64>(1, d, 13);
     if (step == 1) { in[0][d / 2] = std::numeric_limits<float>::infinity(); }
     auto const& out         = run.exchange(in)[0];
     std::uint64_t const key = sign_key(step, seed);
@@ -198,31 +155,6 @@ TEST_CASE("[drawn] the plan says what is wrong")
   CHECK(codec.plan(layout{100}, ranks).check().code == error_code::invalid_argument);
   codec.chunker = {.stride = 0};
   CHECK(codec.plan(layout{100}, ranks).check().code == error_code::invalid_argument);
-}
-
-TEST_CASE("[catalogue] sums of table values fit lanes of 16 bits for 1560 ranks and no more")
-{
-  auto const& codec   = presets::thc_lookup4_wide;
-  using lanes         = packed_codes<16>;
-  constexpr int most  = thc_table_42::granularity / 2;
-  auto const plan_for = [&](int size) {
-    return codec.plan(layout{4096}, {.size = size, .rank = 0});
-  };
-  // n equal codes at either end: n times the code, if the lane holds it.
-  auto const sum_in_lane = [](int ranks, int code) {
-    return lanes::get(lanes::put(ranks * code, 1), 1);
-  };
-  for (int const code : {most, -most}) {
-    CHECK(sum_in_lane(1560, code) == 1560 * code);
-    CHECK(sum_in_lane(1561, code) != 1561 * code);
-  }
-  // At the hop the same in the values 0 .. 42, which a lane holds without a sign.
-  CHECK(1560 * thc_table_42::granularity <= 65535);
-  CHECK(1561 * thc_table_42::granularity > 65535);
-  CHECK(plan_for(1560).check() == status{});
-  auto const refused = plan_for(1561).check();
-  CHECK(refused.code == error_code::world_too_large);
-  CHECK(std::string{refused.message}.find("widening_sum<q, 32>") != std::string::npos);
 }
 
 }  // namespace

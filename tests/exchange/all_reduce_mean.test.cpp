@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The whole exchange in one call, over a transport of threads: rounds, errors, and equality with the split form.
+//! The whole exchange in one call: rounds, errors, and equality with the split form. Transports of threads are held to the loopback by
+//! single_process/loopback_transport.test.cpp.
 
 #include "support/codecs.hpp"
+#include "support/normal_gradients.hpp"
 
 #include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/execute/cpu_executor.hpp>
@@ -17,45 +19,13 @@
 
 #include <algorithm>
 #include <array>
-#include <barrier>
 #include <cstdint>
-#include <random>
-#include <thread>
 #include <type_traits>
 #include <vector>
 
 using namespace tersum;
 
 namespace {
-
-// A transport: ranks are threads, each shows its array, one adds them up, all copy the result.
-class thread_transport {
- public:
-  explicit thread_transport(int world) : arrays_(static_cast<std::size_t>(world)), barrier_(world)
-  {
-  }
-
-  template <class Op>
-  void all_reduce(int rank, wire<Op> const& round)
-  {
-    arrays_[static_cast<std::size_t>(rank)] = round.data;
-    barrier_.arrive_and_wait();
-    std::vector<typename Op::element> sum(round.count);
-    for (std::size_t i = 0; i < round.count; ++i) {
-      sum[i] = static_cast<typename Op::element const*>(arrays_[0])[i];
-      for (std::size_t k = 1; k < arrays_.size(); ++k) {
-        sum[i] = Op{}(sum[i], static_cast<typename Op::element const*>(arrays_[k])[i]);
-      }
-    }
-    barrier_.arrive_and_wait();
-    std::copy(sum.begin(), sum.end(), round.data);
-    barrier_.arrive_and_wait();
-  }
-
- private:
-  std::vector<void const*> arrays_;
-  std::barrier<> barrier_;
-};
 
 // One rank's memory.
 template <class Codec>
@@ -73,64 +43,14 @@ constexpr std::array<tensor, 3> bucket{
   {{"weight", 30, 100, 0}, {"bias", 1, 30, 3000}, {"more", 11, 97, 3030}}};
 constexpr layout shape{.coordinates = 4097, .tensors = bucket};
 
-std::vector<float> make_gradient(unsigned rank)
-{
-  std::mt19937 random(rank + 1);
-  std::normal_distribution<float> normal;
-  std::vector<float> out(shape.coordinates);
-  for (float& value : out) { value = normal(random); }
-  return out;
-}
-
 template <class Codec>
 rank_memory<Codec> make_rank(Codec const& codec, int world, int rank)
 {
-  rank_memory<Codec> out{codec.plan(shape, {.size = world, .rank = rank}),
-                         make_gradient(static_cast<unsigned>(rank))};
+  rank_memory<Codec> out{
+    codec.plan(shape, {.size = world, .rank = rank}),
+    tests::normal_gradients(1, shape.coordinates, static_cast<unsigned>(rank + 1))[0]};
   REQUIRE(initialize(cpu_executor{}, out.plan, out.state(), 7) == status{});
   return out;
-}
-
-template <class Codec>
-void check_threads_equal_loopback(char const* name, Codec const& codec)
-{
-  CAPTURE(name);
-  constexpr int world = 3;
-  std::vector<rank_memory<Codec>> ranks, twins;
-  for (int k = 0; k < world; ++k) {
-    ranks.push_back(make_rank(codec, world, k));
-    twins.push_back(make_rank(codec, world, k));
-  }
-  for (int step = 0; step < 2; ++step) {
-    thread_transport transport{world};
-    std::array<status, world> results{};
-    std::vector<std::thread> threads;
-    for (int k = 0; k < world; ++k) {
-      threads.emplace_back([&, k] {
-        auto& mine = ranks[static_cast<std::size_t>(k)];
-        results[static_cast<std::size_t>(k)] =
-          all_reduce_mean(cpu_executor{},
-                          mine.plan,
-                          mine.gradient,
-                          mine.state(),
-                          mine.workspace(),
-                          [&](auto round) { transport.all_reduce(k, round); });
-      });
-    }
-    for (std::thread& thread : threads) { thread.join(); }
-    std::vector<loopback_rank<Codec, float>> all;
-    for (auto& twin : twins) {
-      all.push_back({twin.plan, twin.gradient, twin.state(), twin.workspace()});
-    }
-    REQUIRE(loopback_all_reduce_mean(cpu_executor{},
-                                     std::span<loopback_rank<Codec, float> const>{all},
-                                     reduction_order::direct) == status{});
-    for (std::size_t k = 0; k < world; ++k) {
-      CHECK(results[k] == status{});
-      CHECK(ranks[k].gradient == twins[k].gradient);
-      CHECK(std::equal(ranks[k].state().begin(), ranks[k].state().end(), twins[k].state().begin()));
-    }
-  }
 }
 
 // What the callback was given: elements of each round, and its type.
@@ -183,13 +103,6 @@ status fail_in_round(Codec const& codec, int at, Answer answer, Answer success)
 }
 
 }  // namespace
-
-TEST_CASE("[collective] ranks in threads end as in a loopback, step after step")
-{
-  check_threads_equal_loopback("fp16", presets::fp16);
-  check_threads_equal_loopback("thc_wide4", presets::thc_wide4);
-  check_threads_equal_loopback("rotated_sat4_ef", presets::rotated_sat4_ef);
-}
 
 TEST_CASE("[collective] the callback is called once a round, with the round's type and count")
 {
