@@ -60,10 +60,10 @@ class plan : public Codec::counts_type {
       static_cast<counts&>(*this) = counts(codec, this->layout_, this->world_, more...);
     }
     checked_ = counts::check();
-    if (!checked_.ok()) { return; }
-    fingerprint_     = describe_state().hash();
-    state_bytes_     = state_sections().bytes();
-    workspace_bytes_ = workspace_sections().bytes();
+    detail::exchange_args<Codec, float> args{};
+    this->take_state(state_, args);
+    this->take_workspace(workspace_, args);
+    if (checked_.ok()) { fingerprint_ = describe_state().hash(); }
   }
 
   //! Whether this exchange can be made. All calls that take the plan ask first, and return this error.
@@ -113,33 +113,24 @@ class plan : public Codec::counts_type {
   //! Bytes of scratch memory that hold the rounds. Nothing in it needs to survive an exchange.
   [[nodiscard]] constexpr std::size_t workspace_bytes() const noexcept
   {
-    return checked_.ok() ? workspace_bytes_ : workspace_sections().bytes();
+    return workspace_.bytes();
   }
   //! Bytes that must live from step to step; `initialize` fills them.
-  [[nodiscard]] constexpr std::size_t state_bytes() const noexcept
-  {
-    return checked_.ok() ? state_bytes_ : state_sections().bytes();
-  }
+  [[nodiscard]] constexpr std::size_t state_bytes() const noexcept { return state_.bytes(); }
   //! The arrays of the workspace and of the state, in the order of memory, by name.
-  [[nodiscard, gnu::noinline]] constexpr detail::section_list workspace_sections() const noexcept
+  [[nodiscard]] constexpr detail::section_list const& workspace_sections() const noexcept
   {
-    detail::section_list work;
-    detail::exchange_args<Codec, float> args{};
-    this->take_workspace(work, args);
-    return work;
+    return workspace_;
   }
-  [[nodiscard, gnu::noinline]] constexpr detail::section_list state_sections() const noexcept
+  [[nodiscard]] constexpr detail::section_list const& state_sections() const noexcept
   {
-    detail::section_list state;
-    detail::exchange_args<Codec, float> args{};
-    this->take_state(state, args);
-    return state;
+    return state_;
   }
   //! Where the array of this name begins in the workspace or in the state; 0 if there is none.
   [[nodiscard]] constexpr std::size_t offset(detail::section name) const noexcept
   {
-    std::size_t const at = workspace_sections().offset(name);
-    return at > 0 ? at : state_sections().offset(name);
+    std::size_t const at = workspace_.offset(name);
+    return at > 0 ? at : state_.offset(name);
   }
   //! @}
 
@@ -161,9 +152,8 @@ class plan : public Codec::counts_type {
   }
 
   status checked_{};
-  std::uint64_t fingerprint_   = 0;
-  std::size_t state_bytes_     = 0;
-  std::size_t workspace_bytes_ = 0;
+  std::uint64_t fingerprint_ = 0;
+  detail::section_list state_, workspace_;
 };
 
 }  // namespace tersum::inline v0

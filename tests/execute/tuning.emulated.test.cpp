@@ -9,6 +9,8 @@
 #include "support/other_tuning.hpp"
 
 #include <tersum/device/select_chunks.hpp>
+#include <tersum/exchange/all_gather_values.hpp>
+#include <tersum/exchange/reduce_scatter_mean.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/tuning.hpp>
@@ -101,7 +103,15 @@ template <class... Of, class Codec>
   REQUIRE(initialize(exec, plan, kept, 1) == status{});
   count                = 0;
   auto const no_rounds = [](auto const&) { return status{}; };
-  REQUIRE(all_reduce_mean(exec, plan, values, kept, scratch, no_rounds) == status{});
+  if constexpr (ending_in_shards<Codec>) {
+    std::vector<float> shard(plan.shard_size());
+    REQUIRE(reduce_scatter_mean(exec, plan, values, shard, kept, scratch, no_rounds) == status{});
+  } else if constexpr (publishing<Codec>) {
+    std::vector<float> const shard(plan.shard_size());
+    REQUIRE(all_gather_values(exec, plan, shard, values, kept, scratch, no_rounds) == status{});
+  } else {
+    REQUIRE(all_reduce_mean(exec, plan, values, kept, scratch, no_rounds) == status{});
+  }
   return count;
 }
 
@@ -113,6 +123,28 @@ TEST_CASE("[tuning] a small exchange has four launches")
   CHECK(launches_of(presets::rotated_sat4_ef, vector) == 5);  // residuals wait for all steps
   CHECK(launches_of(presets::two_shot_4, vector) == 5);       // full parts leave nothing to clear
   CHECK(launches_of(presets::two_shot_4, {.coordinates = 9216}) == 7);
+  CHECK(launches_of(presets::sharded_4, vector) == 3);
+  CHECK(launches_of(presets::sharded_4, {.coordinates = 7168}) == 4);  // a chunk of both ranks
+  CHECK(launches_of(presets::sharded_4, {.coordinates = 9216}) == 5);  // and zeros between
+  CHECK(launches_of(presets::values_4, vector) == 4);
+  CHECK(launches_of(presets::values_4, {.coordinates = 10240}) == 5);
+  tensor const list[]{{.rows = 8, .columns = 1024}, {.rows = 1, .columns = 10, .offset = 8192}};
+  CHECK(launches_of(presets::values_4, {.coordinates = 8202, .tensors = list}) == 7);
+}
+
+TEST_CASE("[tuning] where all bypasses the codec there are two copies and the end")
+{
+  tensor const bias{.rows = 1, .columns = 10};
+  layout const biases{.coordinates = 10, .tensors = {&bias, 1}};
+  CHECK(launches_of(presets::rotated_sat4, biases) == 3);
+  CHECK(launches_of(presets::rotated_sat4_ef, biases) == 3);
+  CHECK(launches_of(presets::two_shot_4, biases) == 3);
+  CHECK(launches_of(presets::topkc_b2, biases) == 3);
+  CHECK(launches_of(presets::allocated_sat_4, biases) == 3);
+  CHECK(launches_of(presets::metric_2, biases) == 3);
+  CHECK(launches_of(presets::thc_lookup4, biases) == 3);
+  CHECK(launches_of(presets::sharded_4, biases) == 3);
+  CHECK(launches_of(presets::values_4, biases) == 3);
 }
 
 // The executor above has no `run_together`.

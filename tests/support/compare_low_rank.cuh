@@ -31,24 +31,4 @@ void compare_matrices(Codec const& codec)
   }
 }
 
-//! @brief The mean and the state after exchanges of odd matrices whose factors have a codec of their own.
-template <class Codec>
-void compare_factors(Codec const& codec)
-{
-  layout const gradients = odd_matrices().gradient();
-  stream const on;
-  loopback_ranks<Codec> device{cuda_executor{on.get()}, codec, gradients, 3};
-  loopback_ranks<Codec, cpu_executor, host_buffer> host{{}, codec, gradients, 3};
-  exchange_trace got, want;
-  for (int step = 0; step < 3; ++step) {
-    device.fill(step);
-    host.fill(step);
-    REQUIRE(device.exchange() == status{});
-    REQUIRE(host.exchange() == status{});
-    device.record(got, step);
-    host.record(want, step);
-  }
-  CHECK(difference(got, want) == "");
-}
-
 }  // namespace tersum::tests

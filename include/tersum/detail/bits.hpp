@@ -78,9 +78,9 @@ template <class T>
 //! The eight low bits of `rank` in reverse order.
 [[nodiscard]] TERSUM_INLINE constexpr std::uint32_t reverse_byte(std::uint32_t rank) noexcept
 {
-  std::uint32_t reversed = 0;
-  for (int bit = 0; bit < 8; ++bit) { reversed |= ((rank >> bit) & 1u) << (7 - bit); }
-  return reversed;
+  std::uint32_t const pairs = (rank & 0x55u) << 1 | (rank >> 1 & 0x55u);
+  std::uint32_t const fours = (pairs & 0x33u) << 2 | (pairs >> 2 & 0x33u);
+  return (fours & 0x0fu) << 4 | fours >> 4;
 }
 
 }  // namespace tersum::inline v0::detail

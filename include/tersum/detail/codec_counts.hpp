@@ -84,7 +84,7 @@ class codec_counts : public plan_counts<Codec> {
   [[nodiscard]] constexpr detail::selection_rule selection_rule() const noexcept
     requires(selects<Codec>)
   {
-    return choice_.rule(this->codec_, this->world_);
+    return choice_.rule();
   }
   //! Words of a payload that chunks can use, if they cannot fill it to the last one.
   [[nodiscard]] static constexpr double usable_words(double words, world const&) noexcept
@@ -149,7 +149,7 @@ class codec_counts : public plan_counts<Codec> {
   //! @name Memory
   //! What each policy takes, in the order of memory, to which its arguments point.
   //! @{
-  constexpr void take_state(section_list& state, auto& args) const noexcept
+  [[gnu::always_inline]] constexpr void take_state(section_list& state, auto& args) const noexcept
   {
     args.header  = state.take<state_header>("header", 1);
     args.records = state.take<tensor_record>("records", this->tensors());
@@ -161,7 +161,8 @@ class codec_counts : public plan_counts<Codec> {
     args.residual =
       take_residual<Codec>(state, "residual", feeds_back<Codec>, self().own_coordinates());
   }
-  constexpr void take_workspace(section_list& work, auto& args) const noexcept
+  [[gnu::always_inline]] constexpr void take_workspace(section_list& work,
+                                                       auto& args) const noexcept
   {
     std::uint64_t const rotated = Codec::rotates_all ? this->chunks() * chunk_size : 0;
     args.steps                  = coder::take_steps(work, this->chunks());

@@ -73,6 +73,8 @@ class plan_counts {
   [[nodiscard]] constexpr std::uint64_t chunks() const noexcept { return chunks_; }
   [[nodiscard]] constexpr std::uint64_t compressed() const noexcept { return compressed_; }
   [[nodiscard]] constexpr std::uint64_t bypassed() const noexcept { return bypassed_; }
+  //! Those of them that this rank gives.
+  [[nodiscard]] constexpr std::uint64_t own_bypassed() const noexcept { return bypassed_; }
   [[nodiscard]] constexpr bool all_bypass() const noexcept { return compressed_ == 0; }
   [[nodiscard]] constexpr bool travels() const noexcept { return true; }
   //! Whether the codec was asked for rounds of whatever length: otherwise a bucket that it would enlarge bypasses it.

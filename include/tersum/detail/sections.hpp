@@ -39,21 +39,21 @@ struct section_entry {
 };
 
 //! @brief Sections in the order of memory, one after the other, each at a multiple of 16 bytes. Policies take what they need of it, and
-//! get a pointer if there is memory; without, they are only counted.
+//! get a pointer if there is memory, which is not listed; without, sections are only listed and counted.
 class section_list {
  public:
   static constexpr std::size_t alignment = 16;
 
-  constexpr section_list() = default;
-  explicit section_list(std::span<std::byte> memory) noexcept : memory_(memory.data()) {}
+  constexpr section_list() noexcept : entries_{}, lists_{true} {}
+  explicit section_list(std::span<std::byte> memory) noexcept : none_{}, memory_{memory.data()} {}
 
   //! An array of so many bytes, which may end within an element.
   template <class T>
   constexpr T* take_bytes(section name, std::uint64_t bytes, bool cleared = false) noexcept
   {
     std::size_t const begin = round_up(end_, alignment);
-    entries_[size_++]       = {name, name, begin, bytes, sizeof(T), cleared};
-    end_                    = begin + bytes;
+    if (lists_) { entries_[size_++] = {name, name, begin, bytes, sizeof(T), cleared}; }
+    end_ = begin + bytes;
     return memory_ == nullptr ? nullptr : reinterpret_cast<T*>(memory_ + begin);
   }
   template <class T>
@@ -70,11 +70,14 @@ class section_list {
   //! Another name for a section, which is not needed any more or not at the same time.
   constexpr void share(section other, section name) noexcept
   {
-    entries_[size_++] = {name, other, offset(other), 0, 0, false};
+    if (lists_) { entries_[size_++] = {name, other, offset(other), 0, 0, false}; }
   }
 
   //! The section that was taken last is of what no other rank has.
-  constexpr void own_last(std::uint64_t owner) noexcept { entries_[size_ - 1].owner = owner; }
+  constexpr void own_last(std::uint64_t owner) noexcept
+  {
+    if (lists_) { entries_[size_ - 1].owner = owner; }
+  }
 
   [[nodiscard]] constexpr std::span<section_entry const> entries() const noexcept
   {
@@ -114,10 +117,14 @@ class section_list {
   }
 
  private:
+  union {
+    section_entry entries_[12];
+    nothing none_;
+  };
   std::byte* memory_ = nullptr;
-  section_entry entries_[12]{};
-  std::size_t size_ = 0;
-  std::size_t end_  = 0;
+  bool lists_        = false;
+  std::size_t size_  = 0;
+  std::size_t end_   = 0;
 };
 
 }  // namespace tersum::inline v0::detail

@@ -64,7 +64,7 @@ template <class T, class Codec>
                          std::span<std::byte> workspace,
                          section name) noexcept
 {
-  return reinterpret_cast<T*>(workspace.data() + plan.offset(name));
+  return reinterpret_cast<T*>(workspace.data() + plan.workspace_sections().offset(name));
 }
 
 }  // namespace detail
@@ -180,14 +180,14 @@ template <class Codec>
   return payload;
 }
 
-//! The coordinates that bypass the codec, summed in float.
+//! The coordinates that bypass the codec, summed in float; where none do, no data.
 template <class Codec>
 [[nodiscard]] auto bypass_wire(plan<Codec> const& plan, std::span<std::byte> workspace) noexcept
 {
-  return wire<native_sum<float>>{.data  = detail::work_at<float>(plan, workspace, "bypass"),
-                                 .count = plan.bypassed(),
-                                 .op    = {},
-                                 .ranks = plan.ranks().size};
+  wire<native_sum<float>> round{
+    .data = nullptr, .count = plan.bypassed(), .op = {}, .ranks = plan.ranks().size};
+  if (round.count > 0) { round.data = detail::work_at<float>(plan, workspace, "bypass"); }
+  return round;
 }
 //! The wire of a round in the list of stages: one of the above. A round of yours has another overload, in its own namespace.
 //! @{

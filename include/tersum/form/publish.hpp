@@ -106,6 +106,10 @@ struct published_shards : recorded_parts<Codec, cut_shards> {
     });
     return bypassed;
   }
+  [[nodiscard]] constexpr std::uint64_t own_bypassed() const noexcept
+  {
+    return this->bypassed() == 0 ? 0 : bypass_begin(this->rank() + 1) - bypass_begin(this->rank());
+  }
   //! The ranks' parts of what bypasses, as `gather_wire_of` asks for them.
   struct bypass_parts {
     published_shards counts;

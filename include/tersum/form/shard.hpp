@@ -50,6 +50,12 @@ struct scaled_shards : recorded_parts<Codec, shard_bounds> {
   {
     if (!this->is_made()) { return; }
     this->count_words();
+    std::uint64_t end = 0;  // of the chunks before
+    for_each_shard([&](shard_record const& record) {
+      rests_ = rests_ || record.chunks % 4 != 0;
+      cuts_  = cuts_ || (record.chunks > 0 && record.first < end);
+      end    = maximum(end, std::uint64_t{record.first} + record.chunks);
+    });
   }
 
   //! @name Parts
@@ -77,6 +83,9 @@ struct scaled_shards : recorded_parts<Codec, shard_bounds> {
   {
     return shard(rank).chunks;
   }
+  //! Whether parts have zeros between scales and codes, and whether a boundary cuts a chunk.
+  [[nodiscard]] constexpr bool has_rests() const noexcept { return rests_; }
+  [[nodiscard]] constexpr bool cuts_chunks() const noexcept { return cuts_; }
   //! Calls visit(shard_record) for the ranks in order, as the state holds them.
   template <class Visitor>
   constexpr void for_each_shard(Visitor visit) const
@@ -110,6 +119,8 @@ struct scaled_shards : recorded_parts<Codec, shard_bounds> {
     });
     return chunks;
   }
+
+  bool rests_ = false, cuts_ = false;
 };
 
 }  // namespace tersum::inline v0::detail

@@ -147,8 +147,12 @@ requires(selects<Codec>) class chunk_choice<Codec> {
   template <class Counts>
   constexpr explicit chunk_choice(Counts const& counts) noexcept
   {
-    counts.for_each_record(
-      [this](tensor_record const& record) { weighted_ = weighted_ || record.weight != 1; });
+    int const ranks  = counts.ranks().size;
+    rule_.unit_words = unit_words();
+    costs::add_steps(rule_, counts.codec().chunker, ranks, Codec::form_type::encodings(ranks));
+    counts.for_each_record([this](tensor_record const& record) {
+      if (record.weight != 1) { rule_.weighted = 1; }
+    });
     float const bits = counts.codec().chunker.bits;
     if (!check_budget(bits).ok()) { return; }
     double const paid = static_cast<double>(bits) * static_cast<double>(counts.compressed()) / 32 -
@@ -156,16 +160,16 @@ requires(selects<Codec>) class chunk_choice<Codec> {
     double const usable = Codec::counts_type::usable_words(paid, counts.ranks());
     double const units  = usable / unit_words();
     if (units >= 1) {
-      capacity_ = static_cast<std::uint32_t>(
+      rule_.capacity = static_cast<std::uint32_t>(
         minimum(most_units(counts.chunks()), static_cast<std::uint64_t>(minimum(units, 4e9))));
     }
   }
 
-  [[nodiscard]] constexpr bool travels() const noexcept { return capacity_ > 0; }
+  [[nodiscard]] constexpr bool travels() const noexcept { return rule_.capacity > 0; }
   //! Bytes of the chunks that the budget pays for, whatever all of them have.
   [[nodiscard]] constexpr std::uint64_t bytes_of(std::uint64_t) const noexcept
   {
-    return std::uint64_t{capacity_} * unit_words() * sizeof(std::uint32_t);
+    return std::uint64_t{rule_.capacity} * unit_words() * sizeof(std::uint32_t);
   }
   //! Words of a chunk on the highest level.
   [[nodiscard]] static constexpr std::uint64_t chunk_words(std::uint64_t) noexcept
@@ -198,22 +202,14 @@ requires(selects<Codec>) class chunk_choice<Codec> {
   }
 
   //! @brief The rule by which chunks are chosen; the same on every rank.
-  [[nodiscard]] constexpr selection_rule rule(Codec const& codec, world const& ranks) const noexcept
-  {
-    selection_rule rule{};
-    rule.weighted   = weighted_ ? 1 : 0;
-    rule.capacity   = capacity_;
-    rule.unit_words = unit_words();
-    costs::add_steps(rule, codec.chunker, ranks.size, Codec::form_type::encodings(ranks.size));
-    return rule;
-  }
+  [[nodiscard]] constexpr selection_rule const& rule() const noexcept { return rule_; }
 
   template <class Counts>
   [[nodiscard]] constexpr args take(section_list& work, Counts const& counts) const noexcept
   {
     std::uint64_t const places = round_up(counts.chunks(), 4);
     args out{};
-    out.rule    = rule(counts.codec(), counts.ranks());
+    out.rule    = rule_;
     out.scratch = work.take<selection_scratch>("selection", 1);
     out.places  = work.take<std::uint32_t>("places", places);
     if constexpr (orders_chunks<Codec>) { out.order = work.take<std::uint32_t>("order", places); }
@@ -234,8 +230,7 @@ requires(selects<Codec>) class chunk_choice<Codec> {
     return chunks * (costs::widest_words() / unit_words());
   }
 
-  std::uint32_t capacity_ = 0;
-  bool weighted_          = false;  // tensors have weights other than 1
+  selection_rule rule_{};
 };
 
 }  // namespace tersum::inline v0::detail

@@ -162,9 +162,6 @@ template <class Gradient>
   }
 }
 
-template <class Gradient>
-using element_of = typename decltype(span_of(std::declval<Gradient&>()))::value_type;
-
 }  // namespace detail
 
 template <executor Executor, class Codec>

@@ -188,6 +188,10 @@ struct derive_and_encode_kernel : kernel_of_chunks {
 //! @name Kernels on the chunks that a rank owns
 //! @{
 struct recompress_kernel : kernel_of_parts {
+  template <class Codec>
+  static constexpr int shared = codebook_room<Codec>() > 0 || owner_feeds_back<Codec>
+                                  ? two_shot_grid<Codec>.shared
+                                  : 0;
   TERSUM_RUNS(recompress_part(ctx, args))
 };
 

@@ -74,7 +74,7 @@ void initialize_records(launching auto& launches, std::uint64_t seed)
 
 [[nodiscard]] status run_stage(stage::gather_bypass, launching auto& launches)
 {
-  launches.bypass(bypass_kernel<true>{});
+  launches.bypass(bypass_kernel<true>{}, launches.plan().own_bypassed());
   return launches.result();
 }
 
@@ -160,7 +160,7 @@ requires publishing<codec_of<Launches>>
 //! Its flag stops residuals that move while a payload is decoded, so it comes before that.
 [[nodiscard]] status run_stage(stage::return_bypass, launching auto& launches)
 {
-  launches.bypass(bypass_kernel<false>{});
+  launches.bypass(bypass_kernel<false>{}, launches.plan().bypassed());
   return launches.result();
 }
 

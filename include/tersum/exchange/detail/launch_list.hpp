@@ -48,15 +48,6 @@ class launch_list {
     if (result_.ok()) { result_ = executor_.run(kernel, blocks, args_); }
   }
 
-  //! The same as a function object, which returns a status.
-  [[nodiscard]] auto each()
-  {
-    return [this](auto const& kernel, std::uint64_t blocks) {
-      (*this)(kernel, blocks);
-      return result_;
-    };
-  }
-
   //! One thread for each of `count`.
   template <class Kernel>
   void threads(Kernel const& kernel, std::uint64_t count)
@@ -184,9 +175,9 @@ class launch_list {
            plan_.chunks() * Codec::chunk_size <= numbers.derive_in_encode;
   }
 
-  void bypass(auto const& kernel)
+  void bypass(auto const& kernel, std::uint64_t coordinates)
   {
-    if (plan_.bypassed() > 0) { (*this)(kernel, plan_.tensors()); }
+    if (coordinates > 0) { (*this)(kernel, plan_.tensors()); }
   }
 
   void encode_casts() { (*this)(cast_kernel<true>{}, cast_blocks<Codec>(plan_.chunks(), numbers)); }
@@ -247,11 +238,11 @@ class launch_list {
   void select() { together(select_kernel{}, select_blocks(plan_.chunks(), numbers)); }
 
   //! Clears what codes and scales leave free of so many parts from `first` on, where they do: the last of equal parts has the fewest
-  //! chunks. What is chosen, and shards, only the device knows.
+  //! chunks. What is chosen only the device knows.
   //! @param map  Gives their map.
   void clear_rests(std::uint32_t* parts, std::uint32_t first, std::uint64_t count, auto const& map)
   {
-    if (!selects<Codec> && !in_shards<Codec>) {
+    if (!selects<Codec>) {
       part_rest const rest = map().rest_of(first + static_cast<std::uint32_t>(count) - 1);
       if (rest.begin >= rest.end) { return; }
     }
@@ -262,18 +253,24 @@ class launch_list {
   {
     if (plan_.payload_bytes() == 0) { return; }
     auto const parts = copying<Codec> ? 1 : static_cast<std::uint64_t>(plan_.ranks().size);
-    clear_rests(args_.payload, 0, parts, [&] { return make_part_map(args_); });
-    chunks<encode_parts_kernel>();
     if constexpr (sharding<Codec>) {
-      (*this)(share_cut_kernel{}, static_cast<std::uint64_t>(plan_.ranks().size));
+      if (plan_.has_rests()) { (*this)(clear_parts_kernel{{}, args_.payload, 0}, parts); }
+      chunks<encode_parts_kernel>();
+      if (plan_.cuts_chunks()) { (*this)(share_cut_kernel{}, parts); }
       if constexpr (feeds_back<Codec>) { chunks<keep_residual_kernel>(); }
+    } else {
+      clear_rests(args_.payload, 0, parts, [&] { return make_part_map(args_); });
+      chunks<encode_parts_kernel>();
     }
   }
 
   void publish()
   {
-    if (plan_.owned_chunks() == 0) { return; }
-    (*this)(clear_parts_kernel{{}, args_.parts.gathered, args_.rank}, 1);
+    std::uint64_t const chunks = plan_.owned_chunks();
+    if (chunks == 0) { return; }
+    if (chunks % 4 != 0) {  // zeros between scales and codes
+      (*this)(clear_parts_kernel{{}, args_.parts.gathered, args_.rank}, 1);
+    }
     auto const publish_in = [&]<bool InRows>() {
       owned(publish_kernel<InRows>{});
       if constexpr (feeds_back<Codec>) { owned(keep_published_kernel<InRows>{}); }
