@@ -63,7 +63,6 @@ def main():
     arguments.add_argument("--around", type=pathlib.Path, required=True)
     arguments.add_argument("compiler", nargs="+")
     asked = arguments.parse_args()
-
     lines, libraries = program(asked.page, asked.around)
     compiler = asked.compiler + libraries
     if not re.search(r"^int main\(", "\n".join(lines), re.M):

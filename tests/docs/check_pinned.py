@@ -23,11 +23,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 VERSION = "include/tersum/version.hpp"
 PAGES = ("README.md", "docs/your_own.md", "examples/consumer/CMakeLists.txt")
 PIN = re.compile(r"(?<=_TAG )([0-9a-f]{40})(.* release )(\d+\.\d+\.\d+)")
-NAMED = {
-    "CHANGELOG.md": r"^## (\d+\.\d+\.\d+) \(\d{4}-\d\d-\d\d\)$",
-    "README.md": r"find_package\(tersum (\d+\.\d+) REQUIRED\)",
-    "tests/package/find_package/CMakeLists.txt": r"find_package\(tersum (\d+\.\d+) REQUIRED\)",
-}
+FOUND = r"find_package\(tersum (\d+\.\d+) REQUIRED\)"
+NAMED = {"CHANGELOG.md": r"^## (\d+\.\d+\.\d+) \(\d{4}-\d\d-\d\d\)$", "README.md": FOUND,
+         "tests/package/find_package/CMakeLists.txt": FOUND}
 
 
 def git(*arguments):
@@ -50,11 +48,10 @@ def write(name):
 
 def pinned():
     """The commit that all pages pin, whose version they name; ends where there is none."""
-    found = {page: PIN.findall((ROOT / page).read_text()) for page in PAGES}
-    pins = {(commit, named) for of_page in found.values() for commit, _, named in of_page}
-    if len(pins) != 1 or not all(found.values()):
+    found = {page: [(commit, named) for commit, _, named in PIN.findall((ROOT / page).read_text())] for page in PAGES}
+    if any(pins != found[PAGES[0]] or len(pins) != 1 for pins in found.values()):
         sys.exit(f"the pages do not pin one commit: {found}")
-    (commit, named), = pins
+    (commit, named), = found[PAGES[0]]
     if git("cat-file", "-e", f"{commit}^{{commit}}") is None:
         print(f"skipped: the commit {commit} is not in this clone")
         sys.exit(77)
@@ -67,8 +64,7 @@ def pinned():
 
 def misnamed():
     for name, pattern in NAMED.items():
-        found = re.search(pattern, (ROOT / name).read_text(), re.M)
-        if not found or not f"{version_of()}.".startswith(f"{found[1]}."):
+        if not f"{version_of()}.".startswith("".join(re.findall(pattern, (ROOT / name).read_text(), re.M)[:1]) or "none"):
             yield f"{name} does not name version {version_of()}"
 
 
@@ -79,7 +75,7 @@ def not_compiled(compiler, commit):
         shutil.copy(ROOT / "tests/docs/page.hpp", f"{folder}/tests/docs")  # what surrounds the code is of today
         flags = ["-std=c++20", "-Wno-unused", *(f"-I{folder}/{name}" for name in ("include", "tests", "bench"))]
         for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
-            around = ROOT / "tests/docs" / f"{page.stem}.cpp"
+            around = ROOT / f"tests/docs/{page.stem}.cpp"
             if around.exists() and page.stem != "transports":  # which needs MPI
                 lines, _ = check_code.program(page, around)
                 if check_code.compiled([compiler, *flags], lines, "-fsyntax-only"):
