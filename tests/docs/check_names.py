@@ -5,8 +5,7 @@
 
     check_names.py ROOT
 
-In headers: names in `backticks` are names of the code, @param and @tparam are parameters of what follows; public functions that return
-a status say which errors it has.
+In headers: names in `backticks` are names of the code, @param and @tparam are parameters of what follows, a status has its errors said.
 In headers and pages: files and `folders/` that are named exist. In pages: links and their anchors lead somewhere.
 Prints a line for each fault, and ends with status 1 if there is one.
 """
