@@ -43,7 +43,7 @@ struct codebook_words {
       static_assert(cell_grid<Quantizer>::serves,
                     "tersum: the cells of a codebook must be wider than a point of its grid");
       for (unsigned i = 0; i < cell_grid<Quantizer>::cells.size(); ++i) {
-        auto const cell = static_cast<std::uint32_t>(cell_grid<Quantizer>::cells[i]);
+        auto const cell = float_bits(cell_grid<Quantizer>::cells[i]);
         out.word[2 * half + static_cast<int>(i / 4)] |= cell << (8 * (i % 4));
       }
     }

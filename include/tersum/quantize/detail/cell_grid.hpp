@@ -11,7 +11,7 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief A grid of `points` per root mean square, and for each point the number of the cell that it lies in, as a float.
+//! @brief A grid of `points` per root mean square, and for each point the number of the cell that it lies in, as the bits of a float.
 //!
 //! Between neighbouring points lies one boundary at most. So a value's cell is found by two tables and one comparison,
 //! which is cheaper than many comparisons.
@@ -23,10 +23,10 @@ struct cell_grid {
 
   static constexpr std::array<float, extent(count)> cells = [] {
     std::array<float, extent(count)> numbers{};
-    int cell = 0;
+    std::uint32_t cell = 0;
     for (int i = 0; i < count; ++i) {
       while (Quantizer::boundaries()[cell] * points <= static_cast<float>(i)) { ++cell; }
-      numbers[static_cast<std::size_t>(i)] = static_cast<float>(cell);
+      numbers[static_cast<std::size_t>(i)] = bits_float(cell);
     }
     return numbers;
   }();
@@ -34,9 +34,9 @@ struct cell_grid {
   //! Whether no two boundaries lie between neighbouring points.
   static constexpr bool serves = [] {
     for (std::size_t i = 0; i + 1 < cells.size(); ++i) {
-      if (cells[i + 1] > cells[i] + 1) { return false; }
+      if (float_bits(cells[i + 1]) > float_bits(cells[i]) + 1) { return false; }
     }
-    return cells.back() == static_cast<float>(Quantizer::magnitudes - 1);
+    return float_bits(cells.back()) == static_cast<std::uint32_t>(Quantizer::magnitudes - 1);
   }();
 };
 

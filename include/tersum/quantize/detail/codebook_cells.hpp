@@ -40,7 +40,7 @@ struct table_cells {
       constexpr auto last = static_cast<float>(grid::count - 1);
       auto const below    = magnitude * static_cast<float>(grid::points);
       auto const point    = to_words(truncate(smaller(below, last)));
-      auto const cell     = to_words(truncate(look_up<grid::count>(grid::cells.data(), point)));
+      auto const cell     = to_bits(look_up<grid::count>(grid::cells.data(), point));
       return cell + one_if(magnitude >= look_up<count>(ends, cell));
     }
   }
