@@ -15,7 +15,9 @@
 
 #include <benchmark/benchmark.h>
 
-#include <sched.h>
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
 #include <unistd.h>
 
 #include <algorithm>
@@ -264,11 +266,11 @@ void add(std::string const& name, Run const& run)
 //! @param most  The largest to measure; 0: all.
 [[nodiscard]] inline std::vector<int> thread_counts(int most = 0)
 {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  int all = sched_getaffinity(0, sizeof allowed, &allowed) == 0
-              ? CPU_COUNT(&allowed)
-              : benchmark::CPUInfo::Get().num_cpus;
+  int all = 1;
+#if defined(_OPENMP)
+  // Not what this thread may run on: it may be bound to one of them.
+  all = omp_get_num_procs();
+#endif
   if (most > 0) { all = std::min(all, most); }
   std::vector<int> counts{1};
   if (all >= 2) { counts.push_back(2); }
