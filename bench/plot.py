@@ -5,8 +5,8 @@
 
     bench/plot.py FILE... --out plot.svg [--out plot.png]
 
-Needs matplotlib (Debian: python3-matplotlib). Shown are four operations of the seven presets that cover the kinds (or, where
-none of them was measured, of the first presets there are), of floats, on one thread: of the widest executor, and of the size
+Needs matplotlib (Debian: python3-matplotlib). Shown are four operations of the presets of README.md (or, where none of
+them was measured, of the first presets there are), of floats, on one thread: of the widest executor, and of the size
 and compiler with most results. A bar is the median of all runs' times over that of the copy before each, and a stroke the best
 time over the best copy; a hollow bar is the latter where no median was kept. A bar that would dwarf the others is cut, and its
 number says how long it is.
@@ -26,7 +26,7 @@ from matplotlib.patches import Patch
 
 import report
 
-SEVEN = ("fp16", "rotated_sat4", "rotated_sat4_ef", "topkc_b2", "allocated_sat_4", "two_shot_4", "metric_2")
+SHOWN = ("fp16", "two_shot_4", "metric_3", "metric_2", "gathered_2", "two_shot_1_ef", "topkc_b2_ef", "rotated_sat4", "sharded_4")
 EXECUTORS = ("cuda", "cpu-avx512", "cpu-avx2", "cpu-baseline", "cpu")
 # The operation, what it is in plain words, and what is copied beside it.
 OPERATIONS = (
@@ -59,7 +59,7 @@ def choose(results):
     results = [r for r in results if r["operation"] in names and r["element"] == "float"]
     if not results:
         return {}, ""
-    few = [r for r in results if r["preset"] in SEVEN] or results
+    few = [r for r in results if r["preset"] in SHOWN] or results
     threads = min(int(r["threads"]) for r in few)
     few = [r for r in few if int(r["threads"]) == threads]
     executor = min((r["executor"] for r in few),
@@ -76,8 +76,8 @@ def choose(results):
     compiler = most("compiler")
     few = [r for r in few if r["compiler"] == compiler]
     presets = list(dict.fromkeys(r["preset"] for r in few))
-    if presets[0] in SEVEN:
-        presets.sort(key=SEVEN.index)
+    if presets[0] in SHOWN:
+        presets.sort(key=SHOWN.index)
     chosen = {preset: {r["operation"]: r for r in few if r["preset"] == preset} for preset in presets[:MOST_BARS]}
     where = "one device" if executor == "cuda" else "1 thread" if threads == 1 else f"{threads} threads"
     return chosen, f"Shorter is faster. {int(size):,} floats, {where}, {executor}, {compiler}"

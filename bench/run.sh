@@ -7,8 +7,8 @@
 #
 #   bash bench/run.sh [--quick] [--sizes] [--filter REGEX] [--seconds S] [--out FOLDER] [operation...]
 #
-#   --quick      seven presets that cover the kinds, instead of all; minutes less to compile
-#   --sizes      the seven also with 25 MB, 2^26 and 2^28 coordinates, and rotated_sat4 of half and bfloat16: minutes more to
+#   --quick      the presets of README.md and rotated_sat4_ef, instead of all; minutes less to compile
+#   --sizes      these also with 25 MB, 2^26 and 2^28 coordinates, and rotated_sat4 of half and bfloat16: minutes more to
 #                run, and 12 GB of memory
 #   --filter     which results, by their names `<operation>/<preset>/<type>/<executor>/n:<n>/threads:<t>`; default: the widest
 #                instructions of this CPU, 2^24 coordinates (rotations: 25 MB to 2^26), with all presets only float
@@ -92,14 +92,15 @@ types='[a-z0-9]+'
 failures=0
 for operation in "${operations[@]}"; do
   sizes='(16777216|25165824)'
+  [ "$operation" != exchange ] || sizes='(4096|65536|16777216)'
   [ "$operation" != rotate ] || sizes='(6553600|16777216|67108864)'
   pattern=${filter:-"/$types/(cpu|$executor)/n:$sizes/"}
   if $sizes_too && [ -z "$filter" ]; then
     # Four ranks' gradients, means and payloads of 2^28 are more than most machines have.
     others='(6553600|67108864|268435456)'
-    [ "$operation" != exchange ] || others='(6553600|67108864)'
-    seven='(fp16|rotated_sat4|rotated_sat4_ef|topkc_b2|allocated_sat_4|two_shot_4|metric_2)'
-    pattern+="|/$seven/float/$executor/n:$others/|/rotated_sat4/(half|bfloat16)/$executor/n:(16777216|268435456)/"
+    [ "$operation" != exchange ] || others=67108864
+    few='(fp16|two_shot_4|metric_[23]|gathered_2|two_shot_1_ef|topkc_b2_ef|rotated_sat4|rotated_sat4_ef|sharded_4)'
+    pattern+="|/$few/float/$executor/n:$others/|/rotated_sat4/(half|bfloat16)/$executor/n:(16777216|268435456)/"
   fi
   echo "== $operation"
   json=$out/$operation.$compiler.json
@@ -155,7 +156,8 @@ section() {
     "Time over that of memcpy: of a rotation alone, and of all that a rank computes before 4-bit codes travel." \
     --ratios --filter '^rotate'
   section "Codecs" "Four ranks in one memory for \`exchange\`, one rank for the rest." \
-    --ratios --filter '^(?!(de)?compress/|rotate|select|nth_element|orthogonalize)'
+    --ratios --filter '^(?!(de)?compress/|rotate|select|nth_element|orthogonalize|exchange/.*/n:(4096|65536)/)'
+  section "Small exchanges" "Of four ranks in one memory." --filter '^exchange/.*/n:(4096|65536)/'
   section "Parts of a codec" "Choosing chunks, orthonormal columns." --filter '^(select|nth_element|orthogonalize)/'
 } >"$out/README.md"
 ! grep -h '^failed: ' "$out/README.md" || failures=1

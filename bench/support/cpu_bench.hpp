@@ -278,9 +278,9 @@ void add(std::string const& name, Run const& run)
   return counts;
 }
 
-//! @brief Calls visit(executor, its name, n) for what this machine can run: all instruction sets and `thread_counts`.
+//! @brief Calls visit(executor, its name, n) for what this machine can run, of some sizes: all instruction sets and `thread_counts`.
 template <class Visitor>
-void for_each_cpu_setting(Visitor const& visit)
+void for_each_cpu_setting(Visitor const& visit, std::span<std::uint64_t const> of = sizes())
 {
   using tersum::instruction_set;
   struct named {
@@ -293,7 +293,7 @@ void for_each_cpu_setting(Visitor const& visit)
   std::vector<int> const threads = thread_counts();
   for (auto const& [set, name] : sets) {
     if (set > tersum::best_instruction_set()) { continue; }
-    for (std::uint64_t const n : sizes()) {
+    for (std::uint64_t const n : of) {
       for (int const count : threads) {
         visit(tersum::cpu_executor{.threads = count, .instructions = set}, name, n);
       }

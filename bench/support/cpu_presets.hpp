@@ -19,12 +19,14 @@ void add_preset(operation const& what, std::string_view preset, Codec const& cod
 {
   if (!has_part<Codec>(what.what) || (!what.only.empty() && what.only != preset)) { return; }
   auto const add_element = [&]<class Element>(Element) {
-    for_each_cpu_setting([&](auto const& exec, std::string_view executor, std::uint64_t n) {
-      add(result_name(what.name, preset, element_name<Element>, executor, n, exec.threads),
-          [=](benchmark::State& state) {
-            run_part<Element, cpu_backend>(state, what.what, codec, exec, n);
-          });
-    });
+    for_each_cpu_setting(
+      [&](auto const& exec, std::string_view executor, std::uint64_t n) {
+        add(result_name(what.name, preset, element_name<Element>, executor, n, exec.threads),
+            [=](benchmark::State& state) {
+              run_part<Element, cpu_backend>(state, what.what, codec, exec, n);
+            });
+      },
+      what.what == part::exchange ? exchange_sizes() : sizes());
   };
   (add_element(Elements{}), ...);
 }

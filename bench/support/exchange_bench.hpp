@@ -42,16 +42,25 @@ inline constexpr int world_size = 4;
 template <class Codec>
 inline constexpr bool needs_matrices = tersum::is_low_rank<Codec>;
 
+//! Whether a rank decodes what several sent, part by part.
+template <class Codec>
+inline constexpr bool adds_parts =
+  tersum::scattering<Codec> || tersum::sharding<Codec> || tersum::copying<Codec>;
+
+//! Whether all ranks get what each has encoded.
+template <class Codec>
+inline constexpr bool gathers = tersum::gathering<Codec> || tersum::copying<Codec>;
+
 //! Whether payloads are summed pairwise on their way.
 template <class Codec>
 inline constexpr bool has_sum =
-  !needs_matrices<Codec> && !tersum::scattering<Codec> && !tersum::gathering<Codec>;
+  !needs_matrices<Codec> && !adds_parts<Codec> && !tersum::gathering<Codec>;
 
 //! @brief Whether there is something to measure. The stages of low-rank codecs have a benchmark of their own.
 template <class Codec>
 [[nodiscard]] constexpr bool has_part(part what)
 {
-  if (what >= part::exchange) { return true; }
+  if (what >= part::exchange) { return !tersum::sharding<Codec>; }
   switch (what) {
     case part::norms: return tersum::agrees<Codec> && !needs_matrices<Codec>;
     case part::encode: return !tersum::feeds_back<Codec> && !needs_matrices<Codec>;
@@ -144,8 +153,8 @@ class local_bench {
   using memory = rank_memory<Element>;
 
   local_bench(Codec const& codec, typename Backend::executor const& exec, std::uint64_t n)
-    : shape_(n), plan_(codec.plan(shape_.layout(),
-                                  {.size = tersum::scattering<Codec> ? world_size : 1, .rank = 0})),
+    : shape_(n),
+      plan_(codec.plan(shape_.layout(), {.size = adds_parts<Codec> ? world_size : 1, .rank = 0})),
       turns_(Backend::turns_for(n * sizeof(Element))), room_(exec, turns_ * memory::bytes_of(plan_))
   {
     require(plan_.check());
@@ -169,7 +178,10 @@ class local_bench {
         case part::local: return agree(m), encode(m);
         case part::recompress: return recompress(m);
         default:
-          if constexpr (Decodes) {
+          if constexpr (tersum::sharding<Codec>) {
+            auto const shard = m.gradient.first(plan_.shard_size());
+            require(decode_shard(room_.exec(), plan_, shard, m.state, m.workspace));
+          } else if constexpr (Decodes) {
             require(tersum::decode(room_.exec(), plan_, m.gradient, m.state, m.workspace));
           }
       }
@@ -208,37 +220,49 @@ class local_bench {
   // As if all ranks had sent what this one sends to itself, and all parts had the codes of its own.
   void receive(memory const& m)
   {
-    if constexpr (tersum::scattering<Codec>) {
-      auto const scattered = scattered_wire(plan_, m.workspace);
+    auto const repeat = [&](auto* to, auto const* from, std::size_t count) {
       for (std::size_t rank = 0; rank < world_size; ++rank) {
-        std::size_t const at = rank * scattered.count;
-        require(room_.exec().copy(scattered.received + at, scattered.sent, scattered.count));
+        if (to + rank * count == from) { continue; }
+        require(room_.exec().copy(to + rank * count, from, count));
       }
+    };
+    if constexpr (tersum::sharding<Codec>) {
+      auto const shards = shards_wire(plan_, m.workspace);
+      repeat(shards.received, shards.sent, shards.count / world_size);
+    } else if constexpr (tersum::scattering<Codec>) {
+      auto const scattered = scattered_wire(plan_, m.workspace);
+      repeat(scattered.received, scattered.sent, scattered.count);
       recompress(m);
+    }
+    if constexpr (tersum::scattering<Codec> || tersum::copying<Codec>) {
       auto const gathered = gathered_wire(plan_, m.workspace);
-      for (std::size_t rank = 1; rank < world_size; ++rank) {
-        std::size_t const at = rank * gathered.count;
-        require(room_.exec().copy(gathered.gathered + at, gathered.gathered, gathered.count));
-      }
+      repeat(gathered.gathered, gathered.gathered, gathered.count);
     }
   }
 
   [[nodiscard]] bytes output(part what)
   {
     memory const& m = ranks_[0];
+    if constexpr (tersum::sharding<Codec>) {
+      if (what == part::decode) {
+        return std::as_writable_bytes(m.gradient.first(plan_.shard_size()));
+      }
+    }
     if (what == part::decode) { return std::as_writable_bytes(m.gradient); }
-    if constexpr (tersum::scattering<Codec> || tersum::gathering<Codec>) {
-      if (what == part::recompress || tersum::gathering<Codec>) {
+    if constexpr (tersum::scattering<Codec> || gathers<Codec>) {
+      if (what == part::recompress || gathers<Codec>) {
         auto const part = gathered_wire(plan_, m.workspace);
         return std::as_writable_bytes(std::span{part.gathered, part.count});
       }
     }
-    if constexpr (tersum::gathering<Codec>) {
+    if constexpr (gathers<Codec>) {
       return {};
     } else {
+      // Of shards the first: others have room for a chunk that a boundary cuts.
+      constexpr std::size_t parts = tersum::sharding<Codec> ? world_size : 1;
       return what == part::norms
                ? m.workspace.subspan(plan_.offset("agreed"), plan_.agreed_bytes())
-               : m.workspace.subspan(plan_.offset("payload"), plan_.payload_bytes());
+               : m.workspace.subspan(plan_.offset("payload"), plan_.payload_bytes() / parts);
     }
   }
 

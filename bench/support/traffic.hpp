@@ -97,10 +97,13 @@ struct traffic {
     return agreed() + steps() + values + 2 * residual() + payload();
   }
 
-  //! Summed codes to the mean.
+  //! Codes to the mean, or to a shard of it.
   [[nodiscard]] double decode() const
   {
-    return payload() + (tersum::agrees<Codec> ? steps() : 0.0) + gradient();
+    auto const ranks    = static_cast<double>(plan.ranks().size);
+    double const copies = tersum::copying<Codec> ? ranks : 1;
+    double const shards = tersum::sharding<Codec> ? ranks : 1;
+    return copies * payload() + (tersum::agrees<Codec> ? steps() : 0.0) + gradient() / shards;
   }
 
   //! All ranks' codes of a part to those of their mean.
