@@ -32,6 +32,9 @@ TERSUM_SIMD void decode_block(int world,
   std::uint32_t* const from = const_cast<std::uint32_t*>(chunk_words);
   TERSUM_UNROLL
   for (int r = 0; r < runs; ++r) {
+    // Blocks share the words of their chunk in order, as far as prefetches are concerned.
+    fetch_beyond<false>(from +
+                        ((block * shape::split + part) * static_cast<int>(runs) + r) * width);
     if constexpr (shape::halved) {
       packed[r] = load_words(from + r * width);
     } else if constexpr (shape::joined) {
