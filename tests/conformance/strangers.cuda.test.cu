@@ -7,9 +7,10 @@
 
 #include "../../examples/your_own/cosine_transform.hpp"
 #include "../../examples/your_own/decaying_feedback.hpp"
-#include "../../examples/your_own/even_codebook.hpp"
+#include "../../examples/your_own/even_codes.hpp"
 #include "../../examples/your_own/every_kth_chunk.hpp"
 #include "../../examples/your_own/largest_mean.hpp"
+#include "../../examples/your_own/mean_in_halves.hpp"
 #include "../../examples/your_own/mean_magnitude.hpp"
 #include "../../examples/your_own/signed_permutation.hpp"
 #include "conformance/plain_forms.hpp"
@@ -59,11 +60,9 @@ TEST_CASE("[conformance] policies of users make the bytes of the CPU on CUDA")
   compare_strangers(in_lanes<signed_permutation, mean_magnitude, decaying_feedback>{});
   compare_strangers(
     in_lanes<cosine_transform<128>, rms_range<tracked_correlation>, error_feedback, 128>{});
-  compare_strangers(codec<fixed_chunks<256>,
-                          signed_permutation,
-                          scaled_codes<even_codebook>,
-                          two_shot,
-                          decayed_feedback>{});
+  compare_strangers(
+    codec<fixed_chunks<256>, signed_permutation, even_codes, two_shot, decayed_feedback>{});
+  compare_strangers(codec<fixed_chunks<256>, no_rotation, cast<bfloat16>, mean_in_halves>{});
   compare_strangers(tests::rotated_sums<256,
                                         rms_range<tracked_correlation>,
                                         stochastic_quantizer<4>,

@@ -6,9 +6,10 @@
 
 #include "../../examples/your_own/cosine_transform.hpp"
 #include "../../examples/your_own/decaying_feedback.hpp"
-#include "../../examples/your_own/even_codebook.hpp"
+#include "../../examples/your_own/even_codes.hpp"
 #include "../../examples/your_own/every_kth_chunk.hpp"
 #include "../../examples/your_own/largest_mean.hpp"
+#include "../../examples/your_own/mean_in_halves.hpp"
 #include "../../examples/your_own/mean_magnitude.hpp"
 #include "../../examples/your_own/sign_quantizer.hpp"
 #include "../../examples/your_own/signed_permutation.hpp"
@@ -18,6 +19,7 @@
 #include <tersum/interop/plan_fingerprint.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/reduce/widening_sum.hpp>
+#include <tersum_baselines/group_absmax.hpp>
 
 #include <cstdint>
 #include <set>
@@ -100,13 +102,26 @@ TEST_CASE("[conformance] a chunker of a user makes the same bytes in kernels")
   compare_strangers(codec<schedule, no_rotation, cast<half>, in_wire, decaying_feedback>{});
 }
 
-TEST_CASE("[conformance] a codebook of a user makes the same bytes in kernels")
+template <class Form, class Feedback = no_feedback, class Metric = plain_metric>
+using coded = codec<fixed_chunks<256>, signed_permutation, even_codes, Form, Feedback, Metric>;
+
+TEST_CASE("[conformance] a coder and a codebook of a user make the same bytes in kernels")
 {
-  compare_strangers(codec<fixed_chunks<256>,
-                          signed_permutation,
-                          scaled_codes<even_codebook>,
-                          two_shot,
-                          error_feedback>{});
+  compare_strangers(coded<two_shot, error_feedback>{}, tests::forward_only);
+  compare_strangers(coded<two_shot_to<scaled_codes<lloyd_max<5>>>, decaying_feedback>{},
+                    tests::forward_only);
+  compare_strangers(coded<gather, no_feedback, kept_diagonal>{}, tests::forward_only);
+}
+
+template <class Coder, class Feedback = no_feedback, class Metric = plain_metric>
+using in_halves = codec<fixed_chunks<512>, no_rotation, Coder, mean_in_halves, Feedback, Metric>;
+
+TEST_CASE("[conformance] a form of a user makes the same bytes in kernels with casts and blocks")
+{
+  compare_strangers(in_halves<cast<float>>{}, tests::forward_only);
+  compare_strangers(in_halves<cast<bfloat16>, kept_by_owners<>>{}, tests::forward_only);
+  compare_strangers(in_halves<scaled_codes<group_absmax<4, 32>>, error_feedback, kept_diagonal>{},
+                    tests::forward_only);
 }
 
 TEST_CASE("[conformance] a metric of a user makes the same bytes in kernels")

@@ -20,8 +20,7 @@
 namespace tersum::inline v0 {
 
 //! @brief What a chunk's width may be, what each step to a greater width is worth, and what all of them may cost. Made by
-//! `rule_of`, or by `plan::selection_rule` for what an exchange would choose, but
-//! for a codec of `ways`, whose exchanges choose what the way down pays for, too.
+//! `rule_of`, or by `plan::selection_rule` for what an exchange would choose.
 using chunk_rule = detail::selection_rule;
 
 //! @brief What was chosen: `count[l]` chunks on level l, 0 for those that stay, and `base[l]`, the first word of level l in a
@@ -64,7 +63,7 @@ struct chunk_place {
 //!
 //! *Reads* `norms`, *writes* `places` and the workspace, all in the executor's memory and apart from each other. *Needs*
 //! `select_chunks_workspace_bytes()`, aligned to 16 bytes; afterwards it begins with a `chosen_chunks`. *Errors*: places.size()
-//! is not norms.size(), 2^29 chunks or more, a rule with weights of tensors or by tensor, a workspace that is too small, a null or
+//! is not norms.size(), 2^29 chunks or more, a rule with weights of tensors, a workspace that is too small, a null or
 //! misaligned address, an overlap.
 //!
 //! Norms must not be negative; one that is not finite counts as infinite. Equal ones take turns: with `turn` 0 the lowest

@@ -8,6 +8,7 @@
 
 #include <tersum/concepts.hpp>
 #include <tersum/stages.hpp>
+#include <tersum/types.hpp>
 
 #include <concepts>
 
@@ -28,5 +29,18 @@ template <class T> concept has_first_round = requires { typename T::first_round;
 //!   unless it is asked.
 template <class T> concept form = policy<T> && has_in_shards<T> && has_first_round<T>;
 // clang-format on
+
+//! What most forms have: no shards, what bypasses the codec summed first, one encoding, and norms in bfloat16.
+struct usual_form {
+  static constexpr bool in_shards = false;
+
+  using first_round = stage_list<rounds::sum_bypass>;
+  template <class Chunker>
+  using norm_scalar = bfloat16;
+  template <class Coder>
+  using mean_coder = Coder;
+
+  [[nodiscard]] static constexpr float encodings(int) noexcept { return 1; }
+};
 
 }  // namespace tersum::inline v0

@@ -69,22 +69,13 @@ namespace tersum::inline v0 {
 //! are. A rank receives n - 1 payloads: among 2 ranks as many bytes as of two shots, among n half of n times as many.
 //!
 //! The codes are those of `two_shot`, which takes the same policies. Feedback keeps what a rank's own codes lost.
-struct gather {
-  static constexpr bool in_shards = false;
+struct gather : usual_form {
   constexpr description describe() const { return {"gather"}; }
 
-  //! How often values are encoded on their way.
-  [[nodiscard]] static constexpr float encodings(int) noexcept { return 1; }
-
-  using first_round = stage_list<rounds::sum_bypass>;
   template <class Coder>
   using rounds_of = stage_list<rounds::gather_parts>;
   template <class Coder>
   using payload_kind = payload::copies;
-  template <class Chunker>
-  using norm_scalar = bfloat16;
-  template <class Coder>
-  using mean_coder = Coder;
   template <class Codec, class Coder>
   using counts = detail::gather_counts<Codec>;
 

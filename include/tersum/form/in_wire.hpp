@@ -65,21 +65,15 @@ template <bool Ask, chunker Chunker, rotator Rotator, feedback Feedback, metric 
 //! that choose. In a metric coordinates are divided by their scales first, norms are of the quotients, and these travel. So
 //! the chunks that are chosen are large beside what they usually are, and halves hold them however small the coordinates
 //! are.
-struct in_wire {
-  static constexpr bool in_shards = false;
+struct in_wire : usual_form {
   constexpr description describe() const { return {"in_wire"}; }
 
-  [[nodiscard]] static constexpr float encodings(int) noexcept { return 1; }
-
-  using first_round = stage_list<rounds::sum_bypass>;
   template <class Coder>
   using rounds_of = stage_list<rounds::reduce_payload>;
   template <class Coder>
   using payload_kind = std::conditional_t<adding_coder<Coder>, payload::codes, payload::values>;
   template <class Chunker>
   using norm_scalar = typename detail::norm_scalar_of<Chunker>::type;
-  template <class Coder>
-  using mean_coder = Coder;
   template <class Codec, class Coder>
   using counts = detail::in_wire_counts<Codec>;
 

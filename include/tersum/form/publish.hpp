@@ -175,7 +175,7 @@ namespace tersum::inline v0 {
 //! With `error_feedback` the owner of a shard adds what its codes lost to the next values. With `difference_feedback` codes
 //! are of the difference to what all ranks hold. In a metric both are divided by scales, which all ranks have of all coordinates;
 //! those that the library keeps follow what was decoded: values, or differences.
-struct publish {
+struct publish : usual_form {
   static constexpr bool in_shards = true;
   constexpr description describe() const { return {"publish"}; }
 
@@ -184,10 +184,6 @@ struct publish {
   using rounds_of = stage_list<rounds::publish_bypass, rounds::publish_parts>;
   template <class Coder>
   using payload_kind = payload::published;
-  template <class Chunker>
-  using norm_scalar = bfloat16;
-  template <class Coder>
-  using mean_coder = Coder;
   template <class Codec, class Coder>
   using counts = detail::published_shards<Codec>;
 

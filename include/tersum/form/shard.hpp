@@ -142,21 +142,16 @@ namespace tersum::inline v0 {
 //!
 //! It takes `fixed_chunks`. Feedback keeps what a rank's own codes lost, of all shards. The metric is `plain_metric` or
 //! `given_diagonal`, whose scales every rank has of all shards.
-struct shard {
+struct shard : usual_form {
   static constexpr bool in_shards = true;
   constexpr description describe() const { return {"shard"}; }
 
-  using first_round = stage_list<rounds::sum_bypass>;
   template <class Coder>
   using rounds_of = std::conditional_t<adding_coder<Coder>,
                                        stage_list<rounds::sum_shards>,
                                        stage_list<rounds::scatter_shards>>;
   template <class Coder>
   using payload_kind = std::conditional_t<adding_coder<Coder>, payload::summed, payload::shards>;
-  template <class Chunker>
-  using norm_scalar = bfloat16;
-  template <class Coder>
-  using mean_coder = Coder;
   template <class Codec, class Coder>
   using counts = std::
     conditional_t<adding_coder<Coder>, detail::summed_shards<Codec>, detail::scaled_shards<Codec>>;

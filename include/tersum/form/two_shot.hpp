@@ -152,22 +152,16 @@ namespace tersum::inline v0 {
 //! `kept_by_owners` leave out one of the two.
 //!
 //! It takes `scaled_codes` or a cast, and `fixed_chunks<C>` or `allocated_chunks<C, Widths...>` of up to 16 bits, C from 256.
-struct two_shot {
-  static constexpr bool in_shards = false;
+struct two_shot : usual_form {
   constexpr description describe() const { return {"two_shot"}; }
 
   //! Each rank encodes its gradient, and the owner the mean. The errors of the ranks average as the gradients do.
   [[nodiscard]] static constexpr float encodings(int world) noexcept { return world > 1 ? 2 : 1; }
 
-  using first_round = stage_list<rounds::sum_bypass>;
   template <class Coder>
   using rounds_of = stage_list<rounds::scatter_parts, stage::recompress, rounds::gather_parts>;
   template <class Coder>
   using payload_kind = payload::parts;
-  template <class Chunker>
-  using norm_scalar = bfloat16;
-  template <class Coder>
-  using mean_coder = Coder;
   template <class Codec, class Coder>
   using counts = detail::two_shot_counts<Codec>;
 

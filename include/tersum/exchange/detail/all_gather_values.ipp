@@ -35,12 +35,7 @@ template <class Codec, class Element>
                                   std::span<std::byte const> state,
                                   std::span<std::byte const> workspace) noexcept
 {
-  array_sentences say;  // nvcc hands designated initializers to clang in a form of GNU's
-  say.size       = "values.size() differs from the plan's coordinates";
-  say.is_null    = "values is a null pointer";
-  say.misaligned = "values is not aligned to its element type";
-  say.overlaps   = "values overlaps state or workspace";
-  return check_arguments(plan, values, state, workspace, say);
+  return check_array(plan, values, plan.coordinates(), state, workspace, of_values);
 }
 
 //! All arguments of an exchange of values.
@@ -112,12 +107,9 @@ status decode_values(Executor const& exec,
                      std::span<std::byte> state,
                      std::span<std::byte> workspace)
 {
-  auto const all = detail::span_of(values);
-  if (status const s = detail::check_values(plan, all, state, workspace); !s.ok()) { return s; }
-  if (status const s = exec.check(); !s.ok()) { return s; }
-  auto const args = detail::make_args(plan, all.data(), state, workspace);
-  return walk_part<exchange_part::decode>(
-    typename Codec::stages{}, [&](auto stage) { return exec.perform(stage, plan, args); });
+  auto const all       = detail::span_of(values);
+  status const checked = detail::check_values(plan, all, state, workspace);
+  return detail::perform_checked<exchange_part::decode>(checked, exec, plan, all, state, workspace);
 }
 
 }  // namespace tersum::inline v0

@@ -20,10 +20,10 @@ template <template <class...> class Kind, class... T>
 inline constexpr bool is_kind<Kind<T...>, Kind> = true;
 
 //! Calls the caller's collective on a wire that has elements, and reads its answer.
-template <class Reduce, class Wire, class... More>
-[[nodiscard]] status reduce_round(Reduce& reduce, Wire const& round, More const&... more)
+template <class Reduce, class Wire>
+[[nodiscard]] status reduce_round(Reduce& reduce, Wire const& round)
 {
-  constexpr bool taken = std::invocable<Reduce&, Wire, More...>;
+  constexpr bool taken = std::invocable<Reduce&, Wire>;
   static_assert(
     taken || !is_kind<Wire, gather_wire>,
     "tersum: the collective takes no tersum::gather_wire, whose parts all ranks get: write it as [](auto const& round) { ... }");
@@ -42,18 +42,18 @@ template <class Reduce, class Wire, class... More>
   static_assert(
     taken || !requires { round.op; },
     "tersum: the collective takes no tersum::wire, of which all ranks get the reduction: write it as [](auto const& round) { ... }");
-  using answer = std::invoke_result_t<Reduce&, Wire, More...>;
+  using answer = std::invoke_result_t<Reduce&, Wire>;
   if (round.count == 0) { return {}; }
   if constexpr (std::is_void_v<answer>) {
-    reduce(round, more...);
+    reduce(round);
     return {};
   } else if constexpr (std::same_as<answer, status>) {
-    return reduce(round, more...);
+    return reduce(round);
   } else {
     static_assert(
       (std::is_integral_v<answer> && !std::same_as<answer, bool>) || std::is_enum_v<answer>,
       "tersum: reduce must return nothing, a tersum::status, or a transport's integer or enumerator, 0 for success");
-    answer const native = reduce(round, more...);
+    answer const native = reduce(round);
     return native == answer{} ? status{} : transport_error(static_cast<int>(native));
   }
 }

@@ -87,27 +87,38 @@ template <summing Codec, class Element>
   return a_bytes == 0 || b_bytes == 0 || first + a_bytes <= second || second + b_bytes <= first;
 }
 
-//! What is said of an array that is no gradient of the plan.
+//! What is said of an array that is not what the plan says.
 struct array_sentences {
-  std::string_view size       = "gradient.size() differs from the plan's coordinates";
-  std::string_view is_null    = "gradient is a null pointer";
-  std::string_view misaligned = "gradient is not aligned to its element type";
-  std::string_view overlaps   = "gradient overlaps state or workspace";
+  std::string_view size, is_null, misaligned, overlaps;
 };
+inline constexpr array_sentences of_gradient{"gradient.size() differs from the plan's coordinates",
+                                             "gradient is a null pointer",
+                                             "gradient is not aligned to its element type",
+                                             "gradient overlaps state or workspace"};
+inline constexpr array_sentences of_values{"values.size() differs from the plan's coordinates",
+                                           "values is a null pointer",
+                                           "values is not aligned to its element type",
+                                           "values overlaps state or workspace"};
+inline constexpr array_sentences of_shard{"shard.size() differs from plan.shard_size()",
+                                          "shard is a null pointer",
+                                          "shard is not aligned to its element type",
+                                          "shard overlaps state or workspace"};
 
+//! All arguments of an exchange of one array, which has so many elements.
 template <class Codec, class Element>
-[[nodiscard]] status check_arguments(plan<Codec> const& plan,
-                                     std::span<Element> gradient,
-                                     std::span<std::byte const> state,
-                                     std::span<std::byte const> workspace,
-                                     array_sentences const& say = {}) noexcept
+[[nodiscard]] status check_array(plan<Codec> const& plan,
+                                 std::span<Element> array,
+                                 std::uint64_t count,
+                                 std::span<std::byte const> state,
+                                 std::span<std::byte const> workspace,
+                                 array_sentences const& say) noexcept
 {
   if (status const made = plan.check(); !made.ok()) { return made; }
-  if (gradient.size() != plan.coordinates()) { return {error_code::invalid_argument, say.size}; }
-  if (gradient.data() == nullptr && !gradient.empty()) {
+  if (array.size() != count) { return {error_code::invalid_argument, say.size}; }
+  if (array.data() == nullptr && !array.empty()) {
     return {error_code::invalid_argument, say.is_null};
   }
-  if (reinterpret_cast<std::uintptr_t>(gradient.data()) % alignof(Element) != 0) {
+  if (reinterpret_cast<std::uintptr_t>(array.data()) % alignof(Element) != 0) {
     return {error_code::invalid_argument, say.misaligned};
   }
   std::size_t const kept    = plan.state_bytes();
@@ -118,11 +129,20 @@ template <class Codec, class Element>
   if (!are_apart(state.data(), kept, workspace.data(), scratch)) {
     return {error_code::invalid_argument, "state overlaps workspace"};
   }
-  if (!are_apart(gradient.data(), gradient.size_bytes(), state.data(), kept) ||
-      !are_apart(gradient.data(), gradient.size_bytes(), workspace.data(), scratch)) {
+  if (!are_apart(array.data(), array.size_bytes(), state.data(), kept) ||
+      !are_apart(array.data(), array.size_bytes(), workspace.data(), scratch)) {
     return {error_code::invalid_argument, say.overlaps};
   }
   return {};
+}
+
+template <class Codec, class Element>
+[[nodiscard]] status check_arguments(plan<Codec> const& plan,
+                                     std::span<Element> gradient,
+                                     std::span<std::byte const> state,
+                                     std::span<std::byte const> workspace) noexcept
+{
+  return check_array(plan, gradient, plan.coordinates(), state, workspace, of_gradient);
 }
 
 //! Whether a codec has the parts of an exchange; if not, that is a compile error.
@@ -135,7 +155,23 @@ template <class Codec>
   return true;
 }
 
-//! @brief The stages of one part.
+//! @brief The stages of one part, with an array whose arguments were checked.
+template <exchange_part Part, class Executor, class Codec, class Element>
+[[nodiscard]] status perform_checked(status const& checked,
+                                     Executor const& exec,
+                                     plan<Codec> const& plan,
+                                     std::span<Element> array,
+                                     std::span<std::byte> state,
+                                     std::span<std::byte> workspace)
+{
+  if (!checked.ok()) { return checked; }
+  if (status const s = exec.check(); !s.ok()) { return s; }
+  auto const args = make_args(plan, array.data(), state, workspace);
+  return walk_part<Part>(typename Codec::stages{},
+                         [&](auto stage) { return exec.perform(stage, plan, args); });
+}
+
+//! The same of the gradient.
 template <exchange_part Part, class Executor, class Codec, class Element>
 [[nodiscard]] status perform_part(Executor const& exec,
                                   plan<Codec> const& plan,
@@ -144,11 +180,8 @@ template <exchange_part Part, class Executor, class Codec, class Element>
                                   std::span<std::byte> workspace)
 {
   static_assert(has_parts_of_its_own<Codec>());
-  if (status const s = check_arguments(plan, gradient, state, workspace); !s.ok()) { return s; }
-  if (status const s = exec.check(); !s.ok()) { return s; }
-  auto const args = make_args(plan, gradient.data(), state, workspace);
-  return walk_part<Part>(typename Codec::stages{},
-                         [&](auto stage) { return exec.perform(stage, plan, args); });
+  status const checked = check_arguments(plan, gradient, state, workspace);
+  return perform_checked<Part>(checked, exec, plan, gradient, state, workspace);
 }
 
 //! The elements of a gradient as a span.

@@ -29,25 +29,7 @@ template <class Codec, class Element>
                                  std::span<std::byte const> state,
                                  std::span<std::byte const> workspace) noexcept
 {
-  if (status const made = plan.check(); !made.ok()) { return made; }
-  if (shard.size() != plan.shard_size()) {
-    return {error_code::invalid_argument, "shard.size() differs from plan.shard_size()"};
-  }
-  if (shard.data() == nullptr && !shard.empty()) {
-    return {error_code::invalid_argument, "shard is a null pointer"};
-  }
-  if (reinterpret_cast<std::uintptr_t>(shard.data()) % alignof(Element) != 0) {
-    return {error_code::invalid_argument, "shard is not aligned to its element type"};
-  }
-  std::size_t const kept    = plan.state_bytes();
-  std::size_t const scratch = plan.workspace_bytes();
-  if (status const s = check_state(state, kept); !s.ok()) { return s; }
-  if (status const s = check_workspace(workspace, scratch); !s.ok()) { return s; }
-  if (!are_apart(shard.data(), shard.size_bytes(), state.data(), kept) ||
-      !are_apart(shard.data(), shard.size_bytes(), workspace.data(), scratch)) {
-    return {error_code::invalid_argument, "shard overlaps state or workspace"};
-  }
-  return {};
+  return check_array(plan, shard, plan.shard_size(), state, workspace, of_shard);
 }
 
 }  // namespace detail
@@ -83,12 +65,10 @@ status decode_shard(Executor const& exec,
                     std::span<std::byte> state,
                     std::span<std::byte> workspace)
 {
-  auto const means = detail::span_of(shard);
-  if (status const s = detail::check_shard(plan, means, state, workspace); !s.ok()) { return s; }
-  if (status const s = exec.check(); !s.ok()) { return s; }
-  auto const args = detail::make_args(plan, means.data(), state, workspace);
-  return walk_part<exchange_part::decode>(
-    typename Codec::stages{}, [&](auto stage) { return exec.perform(stage, plan, args); });
+  auto const means     = detail::span_of(shard);
+  status const checked = detail::check_shard(plan, means, state, workspace);
+  return detail::perform_checked<exchange_part::decode>(
+    checked, exec, plan, means, state, workspace);
 }
 
 }  // namespace tersum::inline v0
