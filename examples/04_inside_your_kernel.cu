@@ -8,8 +8,8 @@
 #include "kernels/inside_your_kernel.hpp"
 #include "support/error_of.hpp"
 
+#include <tersum/block/chunk_step.hpp>
 #include <tersum/block/cuda_context.cuh>
-#include <tersum/range/chunk_step.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
 
 #include <cuda_runtime_api.h>

@@ -9,7 +9,6 @@
 #include "your_own/classical_gram_schmidt.hpp"
 #include "your_own/cosine_transform.hpp"
 #include "your_own/decaying_feedback.hpp"
-#include "your_own/even_codebook.hpp"
 #include "your_own/even_codes.hpp"
 #include "your_own/every_kth_chunk.hpp"
 #include "your_own/largest_mean.hpp"
@@ -86,8 +85,6 @@ int main()
             error_feedback>{.coder = {.range = {.clip = .8f}}});
   run("decaying_feedback", in_lanes<hadamard, range, decaying_feedback>{});
   run("every_kth_chunk", codec<every_kth_chunk<128, 4>, no_rotation, cast<half>, in_wire>{});
-  run("even_codebook",
-      codec<fixed_chunks<512>, partial_hadamard<512>, scaled_codes<even_codebook>, two_shot>{});
   run("even_codes", codec<fixed_chunks<512>, partial_hadamard<512>, even_codes, gather>{});
   run("mean_in_halves", codec<fixed_chunks<512>, no_rotation, cast<bfloat16>, mean_in_halves>{});
   run("largest_mean",

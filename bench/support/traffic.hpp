@@ -8,8 +8,8 @@
 
 #include "support/operation.hpp"
 
+#include <tersum/block/chunk_step.hpp>
 #include <tersum/plan.hpp>
-#include <tersum/range/chunk_step.hpp>
 #include <tersum/state.hpp>
 #include <tersum/tersum.hpp>
 

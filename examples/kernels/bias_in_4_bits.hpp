@@ -9,9 +9,9 @@
 #include <tersum/block/block_chunk.hpp>
 #include <tersum/block/block_load.hpp>
 #include <tersum/block/block_norm.hpp>
+#include <tersum/block/chunk_step.hpp>
 #include <tersum/quantize/block_codes.hpp>
 #include <tersum/quantize/stochastic_quantizer.hpp>
-#include <tersum/range/chunk_step.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
 #include <tersum/rotate/block_hadamard.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>

@@ -10,8 +10,8 @@
 
 #include <tersum/block/block_load.hpp>
 #include <tersum/block/block_norm.hpp>
+#include <tersum/block/chunk_step.hpp>
 #include <tersum/quantize/block_codes.hpp>
-#include <tersum/range/chunk_step.hpp>
 #include <tersum/rotate/block_hadamard.hpp>
 #include <tersum/tersum.hpp>
 

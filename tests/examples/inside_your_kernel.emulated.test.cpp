@@ -8,8 +8,8 @@
 #include "support/chunk_rotation.hpp"
 #include "support/emulator.hpp"
 
-#include <tersum/chunk/chunk_order.hpp>
-#include <tersum/range/chunk_step.hpp>
+#include <tersum/block/chunk_order.hpp>
+#include <tersum/block/chunk_step.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
 
 #include <doctest/doctest.h>

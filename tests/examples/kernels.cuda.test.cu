@@ -11,8 +11,8 @@
 #include "../../examples/kernels/sum_over_peers.hpp"
 #include "support/chunk_rotation.hpp"
 
+#include <tersum/block/chunk_step.hpp>
 #include <tersum/block/cuda_context.cuh>
-#include <tersum/range/chunk_step.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
 
 #include <doctest/doctest.h>

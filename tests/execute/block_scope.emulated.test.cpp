@@ -11,6 +11,7 @@
 #include "support/staged_run.hpp"
 
 #include <tersum/block/block_load.hpp>
+#include <tersum/block/chunk_step.hpp>
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/quantize/block_codes.hpp>
 #include <tersum/quantize/nearest_quantizer.hpp>
@@ -18,7 +19,6 @@
 #include <tersum/quantize/stochastic_quantizer.hpp>
 #include <tersum/random/sign_bits.hpp>
 #include <tersum/range/absmax_range.hpp>
-#include <tersum/range/chunk_step.hpp>
 #include <tersum/range/rms_range.hpp>
 #include <tersum/reduce/guard_lanes.hpp>
 #include <tersum/reduce/saturating_sum.hpp>

@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include <tersum/chunk/chunk_order.hpp>
+#include <tersum/block/chunk_order.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/sign_bits.hpp>

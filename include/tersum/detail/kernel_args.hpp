@@ -6,10 +6,10 @@
 
 #pragma once
 
+#include <tersum/block/chunk_step.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/feedback/detail/kept_residuals.hpp>
 #include <tersum/metric/detail/kept_scales.hpp>
-#include <tersum/range/chunk_step.hpp>
 #include <tersum/state.hpp>
 
 #include <cstdint>

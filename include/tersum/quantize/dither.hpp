@@ -14,13 +14,6 @@
 
 namespace tersum::inline v0 {
 
-//! @brief What the dither of one rank in one step is made from. The ranks agree on everything but `rank`.
-struct dither_key {
-  std::uint64_t seed = 0;  //!< The run's seed, the same on every rank.
-  std::uint64_t step = 0;  //!< Exchanges made with this state.
-  std::uint32_t rank = 0;  //!< This rank.
-};
-
 //! @brief Every rank draws its own bytes.
 //! @tparam Rounds  Rounds of Philox4x32, 1 to 16.
 template <int Rounds = 7>

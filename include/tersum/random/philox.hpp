@@ -11,6 +11,13 @@
 
 namespace tersum::inline v0 {
 
+//! @brief What the dither of one rank in one step is made from. The ranks agree on everything but `rank`.
+struct dither_key {
+  std::uint64_t seed = 0;  //!< The run's seed, the same on every rank.
+  std::uint64_t step = 0;  //!< Exchanges made with this state.
+  std::uint32_t rank = 0;  //!< This rank.
+};
+
 //! Four 32-bit words: a Philox counter or a Philox result.
 struct philox_block {
   std::uint32_t word[4];

@@ -8,7 +8,7 @@
 
 #include <tersum/block/block_chunk.hpp>
 #include <tersum/block/block_context.hpp>
-#include <tersum/chunk/chunk_order.hpp>
+#include <tersum/block/chunk_order.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/std.hpp>

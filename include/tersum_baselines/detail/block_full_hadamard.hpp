@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include <tersum/chunk/chunk_order.hpp>
+#include <tersum/block/chunk_order.hpp>
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/plan.hpp>

@@ -7,8 +7,8 @@
 
 #pragma once
 
+#include <tersum/block/chunk_step.hpp>
 #include <tersum/config.hpp>
-#include <tersum/range/chunk_step.hpp>
 #include <tersum/types.hpp>
 
 #include <cstddef>

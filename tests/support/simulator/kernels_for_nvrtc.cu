@@ -9,13 +9,13 @@
 #else
 #include <tersum/block/block_load.hpp>
 #include <tersum/block/block_norm.hpp>
+#include <tersum/block/chunk_step.hpp>
 #include <tersum/block/cuda_context.cuh>
 #include <tersum/quantize/block_codes.hpp>
 #include <tersum/quantize/lookup_quantizer.hpp>
 #include <tersum/quantize/nearest_quantizer.hpp>
 #include <tersum/quantize/stochastic_quantizer.hpp>
 #include <tersum/random/sign_bits.hpp>
-#include <tersum/range/chunk_step.hpp>
 #include <tersum/reduce/native.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
 #include <tersum/rotate/block_hadamard.hpp>

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/block/chunk_step.hpp>
 #include <tersum/coder/coder.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/detail/bits.hpp>
@@ -13,7 +14,6 @@
 #include <tersum/detail/sections.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
-#include <tersum/range/chunk_step.hpp>
 #include <tersum/reduce/widening_sum.hpp>
 #include <tersum/status.hpp>
 

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/block/chunk_step.hpp>
 #include <tersum/block/detail/ordered_sums.hpp>
 #include <tersum/chunk/detail/selection.hpp>
 #include <tersum/config.hpp>
@@ -16,7 +17,6 @@
 #include <tersum/exchange/detail/exchange_items.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 #include <tersum/random/sign_bits.hpp>
-#include <tersum/range/chunk_step.hpp>
 #include <tersum/tuning.hpp>
 
 #include <cstdint>

@@ -6,13 +6,13 @@
 
 #pragma once
 
+#include <tersum/block/chunk_step.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/exchange_items.hpp>
 #include <tersum/random/sign_bits.hpp>
-#include <tersum/range/chunk_step.hpp>
 #include <tersum/types.hpp>
 
 #include <cmath>

@@ -6,7 +6,8 @@
 
 #pragma once
 
-#include <tersum/chunk/chunk_order.hpp>
+#include <tersum/block/chunk_order.hpp>
+#include <tersum/block/chunk_step.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
@@ -19,7 +20,6 @@
 #include <tersum/quantize/detail/shifted_code.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/sign_bits.hpp>
-#include <tersum/range/chunk_step.hpp>
 #include <tersum/tuning.hpp>
 #include <tersum/types.hpp>
 #include <tersum/value.hpp>

@@ -6,9 +6,9 @@
 
 #pragma once
 
+#include <tersum/block/chunk_order.hpp>
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/block/group.hpp>
-#include <tersum/chunk/chunk_order.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/quantize/cast.hpp>

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/block/chunk_step.hpp>
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/exchange/detail/cpu/chunk_in_rows.hpp>
@@ -15,7 +16,6 @@
 #include <tersum/execute/instruction_set.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/quantize/dither.hpp>
-#include <tersum/range/chunk_step.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -6,7 +6,7 @@
 
 #include "support/mismatches.hpp"
 
-#include <tersum/chunk/chunk_order.hpp>
+#include <tersum/block/chunk_order.hpp>
 #include <tersum/chunk/fixed_chunks.hpp>
 
 #include <doctest/doctest.h>
