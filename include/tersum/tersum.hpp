@@ -16,8 +16,6 @@
 #include <tersum/exchange/all_gather_values.hpp>
 #include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/exchange/check_state.hpp>
-#include <tersum/exchange/feedback_gain.hpp>
-#include <tersum/exchange/metric_scales.hpp>
 #include <tersum/exchange/reduce_scatter_mean.hpp>
 #include <tersum/execute/cpu_executor.hpp>
 #include <tersum/feedback/decayed_feedback.hpp>

@@ -189,7 +189,7 @@ template <gradient_element T>
 template <gradient_element T>
 [[nodiscard]] TERSUM_HOST_DEVICE constexpr T finite_from_float(float value) noexcept
 {
-  if constexpr (std::is_same_v<T, half>) {
+  if (std::is_same_v<T, half>) {
     constexpr float largest = 65504.0f;
     if (value > largest) { value = largest; }
     if (value < -largest) { value = -largest; }

@@ -7,7 +7,7 @@
 #include "support/codecs.hpp"
 #include "support/loopback_run.hpp"
 
-#include <tersum/exchange/metric_scales.hpp>
+#include <tersum/exchange/wires.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
 

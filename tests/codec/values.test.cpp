@@ -13,7 +13,7 @@
 #include "support/shard_run.hpp"
 
 #include <tersum/exchange/check_state.hpp>
-#include <tersum/exchange/metric_scales.hpp>
+#include <tersum/exchange/wires.hpp>
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/rotate/no_rotation.hpp>

@@ -13,7 +13,6 @@
 #include "support/staged_run.hpp"
 
 #include <tersum/device/chunk_norms.hpp>
-#include <tersum/device/dequantize.hpp>
 #include <tersum/device/quantize.hpp>
 #include <tersum/device/rotate.hpp>
 #include <tersum/tersum.hpp>

@@ -10,8 +10,8 @@
 #include "exchange_fixture.hpp"
 
 #include <tersum/exchange/all_gather_values.hpp>
-#include <tersum/exchange/metric_scales.hpp>
 #include <tersum/exchange/reduce_scatter_mean.hpp>
+#include <tersum/exchange/wires.hpp>
 #include <tersum/execute/cpu_executor.hpp>
 #include <tersum/single_process/loopback.hpp>
 

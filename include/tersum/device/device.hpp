@@ -7,7 +7,6 @@
 #pragma once
 
 #include <tersum/device/chunk_norms.hpp>
-#include <tersum/device/dequantize.hpp>
 #include <tersum/device/orthogonalize.hpp>
 #include <tersum/device/power_iteration.hpp>
 #include <tersum/device/quantize.hpp>

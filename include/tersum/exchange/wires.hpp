@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! What lies in the memory of an exchange: the wires of its rounds in the workspace, header and residuals in the state.
+//! What lies in the memory of an exchange: the wires of its rounds in the workspace; header, residuals, gain and scales in
+//! the state.
 
 #pragma once
 
@@ -53,6 +54,41 @@ template <class Codec>
   if constexpr (scattering<Codec>) { first = plan.offset("owner_residual"); }
   using element = residual_element<Codec>;
   return {reinterpret_cast<element*>(state.data() + first), (end - first) / sizeof(element)};
+}
+
+//! @brief The gain by which an exchange multiplies what was kept, within a state: of `decayed_feedback`, `averaged_feedback`, and
+//! yours with a `kept_weight`.
+//!
+//! `initialize` makes it 1, and it stays what it is until it is written again: between the last stage of one exchange and the
+//! first of the next one, in the order of the executor's stream. Finite and not negative. Ranks may differ in it, since what
+//! they keep is their own. Costs nothing.
+//! @param plan   Of this rank.
+//! @param state  plan.state_bytes() bytes of the executor's memory, aligned to 16.
+//! @return One float of the executor's memory.
+template <class Codec>
+requires(weighs_kept<Codec>)
+  [[nodiscard]] std::span<float, 1> feedback_gain(plan<Codec> const& plan,
+                                                  std::span<std::byte> state) noexcept
+{
+  return std::span<float, 1>{reinterpret_cast<float*>(state.data() + plan.offset("gain")), 1};
+}
+
+//! @brief The scale of each coordinate, in units of the gradient, within a state: a codec in a metric divides by it before it
+//! encodes, and multiplies by it after it has decoded.
+//!
+//! Under `given_diagonal` write them, the same bits on every rank, after `initialize`, which makes them zeros, and before `measure`
+//! of a step: of values before `encode_shard`; finite and not negative. Under `kept_diagonal` the exchange does; write them where a
+//! training goes on from an optimizer's state. Those of coordinates that bypass the codec are not used. Costs nothing.
+//! @param plan   Of this rank.
+//! @param state  plan.state_bytes() bytes of the executor's memory, aligned to 16.
+//! @return plan.coordinates() floats of the executor's memory, or bfloat16s where the metric keeps these.
+template <class Codec>
+requires in_metric<Codec>
+[[nodiscard]] std::span<metric_scale<Codec>> metric_scales(plan<Codec> const& plan,
+                                                           std::span<std::byte> state) noexcept
+{
+  return {reinterpret_cast<metric_scale<Codec>*>(state.data() + plan.offset("scales")),
+          plan.coordinates()};
 }
 //! @}
 

@@ -202,7 +202,7 @@ struct two_shot_to : two_shot {
     TERSUM_NEEDS("tersum: two_shot_to is for codes of unlike widths: use two_shot for one width",
                  up::bits != down::bits);
     constexpr std::string_view of_codes = detail::suits_own_scales<Ask, Chunker, Rotator, Coder>();
-    if constexpr (!of_codes.empty()) { return of_codes; }
+    if (!of_codes.empty()) { return of_codes; }
     return detail::suits_own_scales<Ask, Chunker, Rotator, Down>();
   }
 };

@@ -30,36 +30,23 @@ inline constexpr bool mpi_knows = std::is_arithmetic_v<typename Op::element> &&
 template <class Element>
 [[nodiscard]] MPI_Datatype mpi_native_type() noexcept
 {
-  if constexpr (std::same_as<Element, float>) {
-    return MPI_FLOAT;
-  } else if constexpr (std::same_as<Element, std::int8_t>) {
-    return MPI_INT8_T;
-  } else if constexpr (std::same_as<Element, std::uint8_t>) {
-    return MPI_UINT8_T;
-  } else if constexpr (std::same_as<Element, std::int16_t>) {
-    return MPI_INT16_T;
-  } else if constexpr (std::same_as<Element, std::int32_t>) {
-    return MPI_INT32_T;
-  } else if constexpr (std::same_as<Element, std::uint32_t>) {
-    return MPI_UINT32_T;
-  } else if constexpr (std::same_as<Element, std::uint64_t>) {
-    return MPI_UINT64_T;
-  } else {
-    return MPI_DATATYPE_NULL;
-  }
+  if (std::same_as<Element, float>) { return MPI_FLOAT; }
+  if (std::same_as<Element, std::int8_t>) { return MPI_INT8_T; }
+  if (std::same_as<Element, std::uint8_t>) { return MPI_UINT8_T; }
+  if (std::same_as<Element, std::int16_t>) { return MPI_INT16_T; }
+  if (std::same_as<Element, std::int32_t>) { return MPI_INT32_T; }
+  if (std::same_as<Element, std::uint32_t>) { return MPI_UINT32_T; }
+  if (std::same_as<Element, std::uint64_t>) { return MPI_UINT64_T; }
+  return MPI_DATATYPE_NULL;
 }
 
 //! @brief MPI's own operation, or MPI_OP_NULL.
 template <reduce_op Op>
 [[nodiscard]] MPI_Op mpi_native_op() noexcept
 {
-  if constexpr (std::same_as<Op, native_sum<typename Op::element>>) {
-    return MPI_SUM;
-  } else if constexpr (std::same_as<Op, native_max<typename Op::element>>) {
-    return MPI_MAX;
-  } else {
-    return MPI_OP_NULL;
-  }
+  if (std::same_as<Op, native_sum<typename Op::element>>) { return MPI_SUM; }
+  if (std::same_as<Op, native_max<typename Op::element>>) { return MPI_MAX; }
+  return MPI_OP_NULL;
 }
 
 //! @brief An MPI type of one element of that many bytes, which MPI never cuts. Freed with the object.

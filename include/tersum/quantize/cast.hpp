@@ -41,7 +41,7 @@ template <gradient_element T>
 [[nodiscard]] TERSUM_INLINE float scale_of_elements(float largest)
 {
   if (!is_finite(largest)) { return bits_float(0x7fffffffu); }
-  if constexpr (sizeof(T) == 4) { return 1.0f; }
+  if (sizeof(T) == 4) { return 1.0f; }
   return largest < 0x1p-100f ? 0.0f : bits_float((float_bits(largest) & 0x7f800000u) - (14u << 23));
 }
 

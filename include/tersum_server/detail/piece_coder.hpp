@@ -7,7 +7,7 @@
 #pragma once
 
 #include <tersum/exchange/all_gather_values.hpp>
-#include <tersum/exchange/feedback_gain.hpp>
+#include <tersum/exchange/wires.hpp>
 #include <tersum/execute/cpu_executor.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/random/sign_bits.hpp>

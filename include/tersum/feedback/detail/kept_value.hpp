@@ -33,15 +33,12 @@ inline constexpr std::uint32_t largest_kept = 0x7f7f0000u;
 //! @brief The float that is kept of another one: the same, or one of the bfloat16s beside it, the nearer the likelier, so that the
 //! other one is the expected one. The magnitude is rounded down if the bits that go and the draw have a sum below 2^16.
 template <class Residual>
-[[nodiscard]] TERSUM_INLINE float round_to_kept(float value, [[maybe_unused]] std::uint32_t draw)
+[[nodiscard]] TERSUM_INLINE float round_to_kept(float value, std::uint32_t draw)
 {
-  if constexpr (std::is_same_v<Residual, float>) {
-    return value;
-  } else {
-    std::uint32_t const bits = float_bits(value);
-    std::uint32_t const more = (bits & 0x7fffffffu) < largest_kept ? draw & 0xffffu : 0u;
-    return bits_float((bits + more) & 0xffff0000u);
-  }
+  if (std::is_same_v<Residual, float>) { return value; }
+  std::uint32_t const bits = float_bits(value);
+  std::uint32_t const more = (bits & 0x7fffffffu) < largest_kept ? draw & 0xffffu : 0u;
+  return bits_float((bits + more) & 0xffff0000u);
 }
 
 //! @brief The same as an element of the state.

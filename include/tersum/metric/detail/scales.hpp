@@ -66,12 +66,9 @@ inline constexpr float largest_scale = std::is_same_v<Scale, float> ? 0x1.fffffe
 template <class Scale>
 [[nodiscard]] TERSUM_INLINE float kept_scale(float next, float kept, std::uint32_t draw)
 {
-  if constexpr (std::is_same_v<Scale, float>) {
-    return is_finite(next) ? next : kept;
-  } else {
-    float const usable = next <= largest_scale<Scale> ? next : kept;
-    return bits_float((float_bits(usable) + (draw & 0xffffu)) & 0xffff0000u);
-  }
+  if (std::is_same_v<Scale, float>) { return is_finite(next) ? next : kept; }
+  float const usable = next <= largest_scale<Scale> ? next : kept;
+  return bits_float((float_bits(usable) + (draw & 0xffffu)) & 0xffff0000u);
 }
 //! @}
 
