@@ -9,7 +9,6 @@
 #include <tersum/block/block_context.hpp>
 #include <tersum/chunk/detail/selection.hpp>
 #include <tersum/chunk/detail/selection_block.hpp>
-#include <tersum/chunk/detail/threshold_search.hpp>
 #include <tersum/config.hpp>
 #include <tersum/types.hpp>
 
@@ -20,8 +19,8 @@ namespace tersum::inline v0::detail {
 //! @brief One block's part of a selection: behind the search for the threshold, the places of its chunks.
 //! @tparam Levels  Of the chunker, besides none.
 template <unsigned Levels, class Args, class Context>
-struct block_selection : threshold_search<Args, Context> {
-  using base = threshold_search<Args, Context>;
+struct block_selection : selection_block<Args, Context> {
+  using base = selection_block<Args, Context>;
   using base::alone;
   using base::args;
   using base::arrive;
@@ -221,7 +220,7 @@ struct block_selection : threshold_search<Args, Context> {
 template <unsigned Levels, class Args, class Context>
 TERSUM_BODY void select_of(Context const& ctx, Args const& args)
 {
-  block_selection<Levels, Args, Context> mine{{{ctx, args}}};
+  block_selection<Levels, Args, Context> mine{{ctx, args}};
   mine.find_threshold();
   mine.count_levels();
   mine.add_blocks();
