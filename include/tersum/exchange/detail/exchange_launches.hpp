@@ -107,40 +107,9 @@ void initialize_records(launching auto& launches, std::uint64_t seed)
   return launches.result();
 }
 
-//! Casts: those of codes and of parts follow.
 [[nodiscard]] status run_stage(stage::encode, launching auto& launches)
 {
-  launches.encode_casts();
-  return launches.result();
-}
-
-template <launching Launches>
-requires has_steps<codec_of<Launches>>
-[[nodiscard]] status run_stage(stage::encode, Launches& launches)
-{
-  if constexpr (derives_in_encode<codec_of<Launches>>) {
-    if (launches.derives_late()) {
-      launches.all_chunks(derive_and_encode_kernel{}, launches.plan().chunks());
-      return launches.result();
-    }
-  }
-  launches.template chunks<encode_kernel>();
-  return launches.result();
-}
-
-template <launching Launches>
-requires has_parts<codec_of<Launches>>
-[[nodiscard]] status run_stage(stage::encode, Launches& launches)
-{
-  launches.encode_parts();
-  return launches.result();
-}
-
-template <launching Launches>
-requires publishing<codec_of<Launches>>
-[[nodiscard]] status run_stage(stage::encode, Launches& launches)
-{
-  launches.publish();
+  launches.encode();
   return launches.result();
 }
 
@@ -164,26 +133,9 @@ requires publishing<codec_of<Launches>>
   return launches.result();
 }
 
-//! Casts: those of codes and of parts follow.
 [[nodiscard]] status run_stage(stage::decode, launching auto& launches)
 {
-  launches.decode_casts();
-  return launches.result();
-}
-
-template <launching Launches>
-requires has_steps<codec_of<Launches>>
-[[nodiscard]] status run_stage(stage::decode, Launches& launches)
-{
-  launches.decode_codes();
-  return launches.result();
-}
-
-template <launching Launches>
-requires has_parts<codec_of<Launches>>
-[[nodiscard]] status run_stage(stage::decode, Launches& launches)
-{
-  launches.decode_parts();
+  launches.decode();
   return launches.result();
 }
 

@@ -101,28 +101,6 @@ class launch_list {
     return facts;
   }
 
-  void decode_codes() { chunks<decode_kernel>(); }
-
-  //! Decodes the chunks of this rank's shard: the whole ones first, then those that are edges.
-  void decode_codes() requires summing<Codec>
-  {
-    auto const whole = as_of_whole(args_);
-    bool regular = false, edges = false;
-    plan_.for_each_record([&](tensor_record const& record) {
-      if (record.chunks == 0 || !is_own(whole, record)) { return; }
-      bool const aligned = is_aligned(whole, record.offset);
-      regular            = regular || (aligned && record.size >= Codec::chunk_size);
-      edges              = edges || !aligned || record.size % Codec::chunk_size != 0;
-    });
-    constexpr std::uint64_t a_block = grid_of<Codec>.chunks_a_block;
-    std::uint64_t const blocks      = (whole.parts.chunks + a_block - 1) / a_block;
-    auto const launch               = [&](auto const& kernel) {
-      if (result_.ok()) { result_ = executor_.run(kernel, blocks, whole); }
-    };
-    if (regular) { launch(decode_kernel<false>{{whole.parts.first}, {}}); }
-    if (edges) { launch(decode_kernel<true>{{whole.parts.first}, {}}); }
-  }
-
   //! Launches a kernel that adds up over the chunks of tensors. Without chunks one block adds up nothing.
   template <class Kernel>
   void tensors(Kernel const& kernel)
@@ -180,26 +158,6 @@ class launch_list {
     if (coordinates > 0) { (*this)(kernel, plan_.tensors()); }
   }
 
-  void encode_casts() { (*this)(cast_kernel<true>{}, cast_blocks<Codec>(plan_.chunks(), numbers)); }
-  void decode_casts()
-  {
-    (*this)(cast_kernel<false>{}, cast_blocks<Codec>(plan_.chunks(), numbers));
-  }
-
-  //! The same in the units of a metric.
-  //! @{
-  void encode_casts() requires in_metric<Codec> { chunks<encode_scaled_casts_kernel>(); }
-  void decode_casts() requires in_metric<Codec>
-  {
-    if constexpr (keeps_metric<Codec>) {
-      std::uint64_t const eights =
-        plan_.payload_bytes() / (8 * sizeof(typename Codec::quantizer_type::element));
-      threads(inspect_scaled_casts_kernel{{}, eights}, eights);
-    }
-    chunks<decode_scaled_casts_kernel>();
-  }
-  //! @}
-
   //! Sets `count` elements to zero.
   template <class T>
   void clear(T* to, std::uint64_t count)
@@ -249,39 +207,6 @@ class launch_list {
     (*this)(clear_parts_kernel{{}, parts, first}, count);
   }
 
-  void encode_parts()
-  {
-    if (plan_.payload_bytes() == 0) { return; }
-    auto const parts = copying<Codec> ? 1 : static_cast<std::uint64_t>(plan_.ranks().size);
-    if constexpr (sharding<Codec>) {
-      if (plan_.has_rests()) { (*this)(clear_parts_kernel{{}, args_.payload, 0}, parts); }
-      chunks<encode_parts_kernel>();
-      if (plan_.cuts_chunks()) { (*this)(share_cut_kernel{}, parts); }
-      if constexpr (feeds_back<Codec>) { chunks<keep_residual_kernel>(); }
-    } else {
-      clear_rests(args_.payload, 0, parts, [&] { return make_part_map(args_); });
-      chunks<encode_parts_kernel>();
-    }
-  }
-
-  void publish()
-  {
-    std::uint64_t const chunks = plan_.owned_chunks();
-    if (chunks == 0) { return; }
-    if (chunks % 4 != 0) {  // zeros between scales and codes
-      (*this)(clear_parts_kernel{{}, args_.parts.gathered, args_.rank}, 1);
-    }
-    auto const publish_in = [&]<bool InRows>() {
-      owned(publish_kernel<InRows>{});
-      if constexpr (feeds_back<Codec>) { owned(keep_published_kernel<InRows>{}); }
-    };
-    if (shard_is_aligned()) {
-      publish_in.template operator()<false>();
-    } else {
-      publish_in.template operator()<true>();
-    }
-  }
-
   //! Whether all pieces of tensors that this rank publishes can be moved sixteen bytes at a time.
   [[nodiscard]] bool shard_is_aligned() const
   {
@@ -299,13 +224,90 @@ class launch_list {
     return aligned;
   }
 
-  //! Of shards, by the rank that gets them.
-  void decode_parts() requires sharding<Codec>
+  //! Gradient to payload, by what travels: casts, those in the units of a metric, codes that are summed, parts, and this rank's shard.
+  //! @{
+  void encode() { (*this)(cast_kernel<true>{}, cast_blocks<Codec>(plan_.chunks(), numbers)); }
+  void encode() requires(casts<Codec>&& in_metric<Codec>) { chunks<encode_scaled_casts_kernel>(); }
+  void encode() requires has_steps<Codec>
+  {
+    if constexpr (derives_in_encode<Codec>) {
+      if (derives_late()) { return all_chunks(derive_and_encode_kernel{}, plan_.chunks()); }
+    }
+    chunks<encode_kernel>();
+  }
+  void encode() requires has_parts<Codec>
+  {
+    if (plan_.payload_bytes() == 0) { return; }
+    auto const parts = copying<Codec> ? 1 : static_cast<std::uint64_t>(plan_.ranks().size);
+    clear_rests(args_.payload, 0, parts, [&] { return make_part_map(args_); });
+    chunks<encode_parts_kernel>();
+  }
+  void encode() requires sharding<Codec>
+  {
+    if (plan_.payload_bytes() == 0) { return; }
+    auto const parts = static_cast<std::uint64_t>(plan_.ranks().size);
+    if (plan_.has_rests()) { (*this)(clear_parts_kernel{{}, args_.payload, 0}, parts); }
+    chunks<encode_parts_kernel>();
+    if (plan_.cuts_chunks()) { (*this)(share_cut_kernel{}, parts); }
+    if constexpr (feeds_back<Codec>) { chunks<keep_residual_kernel>(); }
+  }
+  void encode() requires publishing<Codec>
+  {
+    std::uint64_t const chunks = plan_.owned_chunks();
+    if (chunks == 0) { return; }
+    if (chunks % 4 != 0) {  // zeros between scales and codes
+      (*this)(clear_parts_kernel{{}, args_.parts.gathered, args_.rank}, 1);
+    }
+    auto const publish_in = [&]<bool InRows>() {
+      owned(publish_kernel<InRows>{});
+      if constexpr (feeds_back<Codec>) { owned(keep_published_kernel<InRows>{}); }
+    };
+    if (shard_is_aligned()) {
+      publish_in.template operator()<false>();
+    } else {
+      publish_in.template operator()<true>();
+    }
+  }
+  //! @}
+
+  //! Payload to gradient, likewise; of shards by the rank that gets them.
+  //! @{
+  void decode() { (*this)(cast_kernel<false>{}, cast_blocks<Codec>(plan_.chunks(), numbers)); }
+  void decode() requires(casts<Codec>&& in_metric<Codec>)
+  {
+    if constexpr (keeps_metric<Codec>) {
+      std::uint64_t const eights =
+        plan_.payload_bytes() / (8 * sizeof(typename Codec::quantizer_type::element));
+      threads(inspect_scaled_casts_kernel{{}, eights}, eights);
+    }
+    chunks<decode_scaled_casts_kernel>();
+  }
+  void decode() requires has_steps<Codec> { chunks<decode_kernel>(); }
+  //! The whole chunks of this rank's shard first, then those that are edges.
+  void decode() requires(has_steps<Codec>&& summing<Codec>)
+  {
+    auto const whole = as_of_whole(args_);
+    bool regular = false, edges = false;
+    plan_.for_each_record([&](tensor_record const& record) {
+      if (record.chunks == 0 || !is_own(whole, record)) { return; }
+      bool const aligned = is_aligned(whole, record.offset);
+      regular            = regular || (aligned && record.size >= Codec::chunk_size);
+      edges              = edges || !aligned || record.size % Codec::chunk_size != 0;
+    });
+    constexpr std::uint64_t a_block = grid_of<Codec>.chunks_a_block;
+    std::uint64_t const blocks      = (whole.parts.chunks + a_block - 1) / a_block;
+    auto const launch               = [&](auto const& kernel) {
+      if (result_.ok()) { result_ = executor_.run(kernel, blocks, whole); }
+    };
+    if (regular) { launch(decode_kernel<false>{{whole.parts.first}, {}}); }
+    if (edges) { launch(decode_kernel<true>{{whole.parts.first}, {}}); }
+  }
+  void decode() requires sharding<Codec>
   {
     owned_in_metric<add_shard_kernel, add_shard_in_rows_kernel>();
   }
 
-  void decode_parts()
+  void decode() requires has_parts<Codec>
   {
     threads(inspect_parts_kernel{}, plan_.chunks());
     if constexpr (feeds_back<Codec> && !publishing<Codec>) { chunks<keep_residual_kernel>(); }
@@ -314,6 +316,7 @@ class launch_list {
     }
     chunks<decode_parts_kernel>();
   }
+  //! @}
 
  private:
   static constexpr cuda_tuning numbers = tuning_of<Executor>.cuda;
