@@ -83,18 +83,16 @@ struct cpu_parts {
         if (!is_finite(bits_float(words[map.scale_word(index)]))) { raise_flag(args); }
       }
     });
-    if constexpr (!publishing<Codec>) {
-      if (!step_is_poisoned(args)) {
-        if constexpr (feeds_back<Codec>) { keep_residual(make_part_map(args)); }
-        if constexpr (owner_feeds_back<Codec>) {
-          std::uint32_t const* const own = args.parts.gathered + map.begin(args.rank);
-          each_owned(make_part_map(args), [&]<class Chunk>(Chunk const& chunk) {
-            typename Chunk::values v;
-            add_ranks(chunk, v);
-            chunk.in_mean(map).add(own, -static_cast<float>(args.world), v);
-            chunk.keep_owned(v);
-          });
-        }
+    if (!step_is_poisoned(args)) {
+      if constexpr (feeds_back<Codec> && !publishing<Codec>) { keep_residual(make_part_map(args)); }
+      if constexpr (owner_feeds_back<Codec>) {
+        std::uint32_t const* const own = args.parts.gathered + map.begin(args.rank);
+        each_owned(make_part_map(args), [&]<class Chunk>(Chunk const& chunk) {
+          typename Chunk::values v;
+          add_ranks(chunk, v);
+          chunk.in_mean(map).add(own, -static_cast<float>(args.world), v);
+          chunk.keep_owned(v);
+        });
       }
     }
     each_chunk(map, [&](auto& chunk) { decode_chunk(chunk); });
