@@ -45,7 +45,7 @@ CODECS = """fp16 rotated_sat8 thc_wide4 thc_wide4_partial thc_lookup4 two_shot_4
 qsgd_4 metric_3 metric_2 two_shot_2 allocated_2 gathered_2 topkc_b2 topkc_b2_ef topk_b2 randomk_b2 powersgd_r4 acp_r4 onebit_ef
 two_shot_1_ef""".split()
 MORE_RANKS = ("two_shot_4", "sharded_4", "allocated_4", "rotated_sat4")
-SPEED = ("norms", "encode", "encode_feedback", "recompress", "decode", "exchange", "reduce")
+SPEED = ("norms", "encode", "encode_feedback", "recompress", "decode", "exchange")
 SETS = ("step20", "step300", "step100", "step200")
 
 
@@ -118,6 +118,8 @@ def speed_table(_):
     measured, _ = benchmarks.read(files, "^(" + "|".join(SPEED) + ")/.*/n:16777216/threads:1$")
     medians = {}
     for one in measured:
+        if one["preset"] not in (*PRESETS, "rotated_sat4_ef"):
+            continue
         name = f"`{one['preset']}`" + ("" if one["element"] == "float" else f", {one['element']}")
         operation = "encode" if one["operation"] == "encode_feedback" else one["operation"]
         medians.setdefault(name, {})[operation] = benchmarks.median(one)
