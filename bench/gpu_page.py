@@ -23,6 +23,7 @@ import report
 
 PREDICTIONS = pathlib.Path(__file__).with_name("gpu_predictions.json")
 LARGEST_GAPS = 3
+LEAST_SHARE = 20  # percent: below that it is the time of a kernel that is compared, most of which is its launch
 STALL = re.compile(r"smsp__average_warps_issue_stalled_(\w+?)(_per_issue_active)?\.ratio$")
 PIPE = re.compile(r"sm__inst_executed_pipe_(\w+?)\.\w+\.pct_of_peak_sustained_active$")
 IDENTIFIER = re.compile(r"(?:(?:\w+|\(anonymous namespace\)|<unnamed>)::)*(\w+)\s*(.*)", re.DOTALL)
@@ -139,7 +140,7 @@ def ceilings(results, rate):
 
 def compared(predictions, column, results, kernels, rate, size):
     """What is predicted of presets that were run, as (what, predicted, measured or None, unit): shares of a copy in percent, or times in
-    us; and the other presets."""
+    us of exchanges and of kernels with a small share; and the other presets."""
     run = {r["preset"] for r in results} | set(kernels)
     others = dict.fromkeys(one["preset"] for one in predictions["rows"] if one["preset"] not in run)
     found = {(f"{r['operation']}/{r['preset']}/{r['element']}", int(r["n"])): r for r in results}
@@ -154,6 +155,9 @@ def compared(predictions, column, results, kernels, rate, size):
         share = result and 100 * report.share_of_copy(result)
         if "profiled" in one:
             ns = median(by_name(kernels.get(one["profiled"], [])).get(one["kernel"], []), "ns")
+            if one["percent"][column] < LEAST_SHARE:
+                rows.append((one["what"], one["us"][column], ns and ns * 1e-3, "us"))
+                continue
             share = 100 * one["bytes"] * size / ns / rate if ns and rate else None
         rows.append((one["what"], one["percent"][column], share, "%"))
     return rows, list(others)

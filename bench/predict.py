@@ -72,15 +72,17 @@ CHANGES = [
     (r"\blloyd_max<[34]>(.*kept_diagonal)", r"lloyd_max<2>\1"),
     (r", kept_diagonal_in<float>", ""),
 ]
-# Above 2^20 coordinates steps have a kernel of their own.
+# Above 2^20 coordinates steps have a kernel of their own, as with feedback.
 LATER = {"derive_and_encode_kernel": "encode_kernel<false>"}
+WITH_STEPS = "^pair/rotated_sat4_ef/float/.*n:32768/"
 # Kernels that move fewer bytes a coordinate have a launch and their bytes. So have those of which the work of a thread does not follow from
 # the number of coordinates.
 LEAST_BYTES = 0.1
+BEFORE = ("initialize", "write_matrices")  # of a first exchange
 UNCOUNTED = ("select_kernel", "finish_kernel", "start_warm", "add_all", "orthonormalize_all", "receive_all", "keep_all_warm")
 OF_CHUNKS = ("steps_kernel", "inspect_parts_kernel")  # of a thread a chunk
 OF_OWNERS = ("recompress_kernel", "keep_owner_residual_kernel", "add_shard_kernel", "publish_kernel")
-OF_TRAVELLERS = ("cast_kernel<true>", "encode_kernel", "reduce_")  # of those that are chosen, unless the rest is kept
+OF_TRAVELLERS = ("cast_kernel<true>", "encode_kernel")  # of those that are chosen, unless the rest is kept
 # The benchmarks that measure kernels together, by what kernels' names begin with.
 OPERATIONS = {
     "norms": ("norms_kernel",),
@@ -173,18 +175,10 @@ def budget_of(lines, symbol, architecture):
     return min(found, default=None)
 
 
-def operand(codec):
-    """What the payloads of a codec are added by."""
-    cast, lanes = re.search(r"\bcast<(\w+)>", codec), re.search(r"\bsaturating_sum<(\d+)>", codec)
-    return f"native_sum<{cast[1]}>" if cast else f"saturating_add<{lanes[1]}>" if lanes else "native_sum<float>"
-
-
 def symbol_of(kernel, codec, element):
     """A kernel's name as a symbol has it."""
-    if kernel.startswith("reduce_segments"):
-        return "reduce_segments_kernel<saturating_segments<2, 4, 8>>"
     if kernel.startswith("reduce_"):
-        return f"{kernel}<{operand(codec)}>"
+        return kernel.replace("segments<2>", "segments<2, 4, 8>")
     of = "chunk_kernel" if kernel.endswith("<false>") and not kernel.startswith(("cast", "multiply", "publish", "bypass")) else "exchange_kernel"
     return f"{of}<{kernel}, {codec}, {element}>"
 
@@ -199,14 +193,18 @@ def predicted_ns(device, moved, conflicts, memory, instructions, registers):
     return limits[2] + (limits[0] + limits[1]) / warps
 
 
-def share_of_work(kernel, codec, numbers, ranks):
-    """The threads of a kernel for each that its instructions are counted for: fewer where it has only what travels, or what a rank owns."""
+def share_of_work(kernel, codec, numbers, ranks, memory):
+    """The threads of a kernel for each that its instructions are counted for: fewer where it has only what travels, or what a rank owns.
+    A sum reads two elements and writes one."""
+    if added := re.match(r"reduce_\w+<\w+<(?:(\d+)|float|(\w+))>>", kernel):
+        bits = added[1] or (16 if added[2] else 32)
+        return 1 / ranks if "segments" in kernel else memory / (3 * int(bits) / 8)
     if kernel.startswith(OF_CHUNKS):
         return 1 / int(re.search(r"_chunks<(\d+)", codec)[1])
     if kernel.startswith(OF_OWNERS):
         return 1 / ranks
     if kernel.startswith(OF_TRAVELLERS) and re.search(r"\b(top|random)_chunks", codec):
-        if kernel.startswith("reduce_") or "error_feedback" not in codec:
+        if "error_feedback" not in codec:
             return float(re.search(r"\.bits = ([\d.]+)", numbers)[1]) / (16 if "cast<" in codec else 4)
     return 1
 
@@ -215,12 +213,14 @@ def kernels_of(preset, element, budget, presets, lines):
     """The kernels of an exchange: name, bytes of memory a coordinate, and for each device nanoseconds a coordinate."""
     codec, numbers = presets[preset]
     for name, (*_, moved, conflicts, memory) in budget["kernels"].items():
+        if name.startswith(BEFORE):
+            continue
         kernel, times = LATER.get(name, name), []
         for device, (architecture, *_) in DEVICES.items():
             instructions, registers = 0, 32
             if memory >= LEAST_BYTES and not kernel.startswith(UNCOUNTED):
                 instructions, registers = counted(lines, kernel, codec, element, architecture)
-                instructions *= share_of_work(kernel, codec, numbers, budget["ranks"])
+                instructions *= share_of_work(kernel, codec, numbers, budget["ranks"], memory)
             times.append(predicted_ns(device, moved, conflicts, memory, instructions, registers))
         yield kernel, memory, times
 
@@ -237,10 +237,10 @@ def predictions():
     rows = []
 
     def row(preset, what, launches, size, times, n=SIZE, **more):
-        """Appends a line; without bytes it has no share."""
+        """Appends a line; an exchange has no share."""
         us = [time * n * 1e-3 + launches * LAUNCH_US for time in times]
         line = {"what": what, "preset": preset, **more, "us": [float(f"{one:.3g}") for one in us]}
-        if size:
+        if size is not None:
             line["bytes"] = round(size, 3)
             line["percent"] = [round(size * n * 1e-3 / (COPY * DEVICES[device][3] * 1e3) / one * 100)
                                for device, one in zip(DEVICES, us, strict=True)]
@@ -251,23 +251,26 @@ def predictions():
         element = element or "float"
         if operation == "pair_misaligned":
             continue
-        kernels = list(kernels_of(preset, element, budget, presets, lines))
+        early = list(kernels_of(preset, element, budget, presets, lines))
+        steps = {"steps_kernel": traffic[WITH_STEPS]["kernels"]["steps_kernel"]} if LATER.keys() & budget["kernels"].keys() else {}
+        kernels = early + list(kernels_of(preset, element, {**budget, "kernels": steps}, presets, lines))
         for kernel, size, times in kernels:
-            if size >= LEAST_BYTES and not kernel.startswith(UNCOUNTED):
-                if kernel.startswith("reduce_"):
-                    kernel = symbol_of(kernel, presets[preset][0], element).replace("2, 4, 8", "2")
-                # The profiler sees exchanges of floats.
-                profiled = {"profiled": preset, "kernel": kernel} if element == "float" else {}
-                row(preset, f"{preset}, {element}: {kernel}", 1, size, times, **profiled)
+            # The profiler sees exchanges of floats.
+            profiled = {"profiled": preset, "kernel": kernel} if element == "float" else {}
+            row(preset, f"{preset}, {element}: {kernel}", 1, size, times, **profiled)
         if operation != "pair":
             continue
         for name, begins in OPERATIONS.items():
-            if of := [one for one in kernels if one[0].startswith(begins)]:
+            of = [one for one in kernels if one[0].startswith(begins)]
+            if name == "reduce":  # the payload's, behind that of norms
+                of = [] if "recompress_kernel" in budget["kernels"] else of[-1:]
+            if of:
                 row(preset, f"{name}, {preset}, {element}", len(of), *total(of), result=f"{name}/{preset}/{element}")
         for k in (12, 20, 28):
-            times = [budget["ranks"] * time for time in total(kernels)[1]]
-            row(preset, f"exchange of two ranks, {preset}, {element}, 2^{k}", budget["launches"], None, times, n=2**k,
-                result=f"pair/{preset}/{element}")
+            of, more = (early, 0) if k <= 20 else (kernels, len(steps))
+            times = [budget["ranks"] * time for time in total(of)[1]]
+            row(preset, f"exchange of two ranks, {preset}, {element}, 2^{k}", budget["launches"] + more * budget["ranks"], None, times,
+                n=2**k, result=f"pair/{preset}/{element}")
             rows[-1]["n"] = 2**k
     return {"what": "Times in us and shares of a copy's bandwidth in percent, at 2^28 coordinates where nothing else is said. bench/predict.py "
                     "derives them from counts that tests hold. Arithmetic, not measurements.",

@@ -67,14 +67,6 @@ class Plot(unittest.TestCase):
             self.assertIn(text, texts)
         self.assertNotIn("Add two payloads", texts)
 
-    def test_a_bar_has_the_length_of_its_median_and_a_long_one_is_cut(self):
-        results, _ = report.read([self.file([run(name("reduce", "fp16"), 1.0, median=1.5),
-                                             run(name("reduce", "metric_2"), 16.0, median=15.9)])], "")
-        figure = plot.draw(results)
-        bars = [bar for bar in figure.axes[0].patches if bar.get_height() < 1]
-        self.assertEqual([bar.get_width() for bar in bars], [1.5, plot.LONGEST])
-        self.assertIn("15.9 →", [text.get_text() for text in figure.axes[0].texts])
-
     def test_shown_are_the_presets_of_the_readme_on_one_thread_at_the_size_and_by_the_compiler_with_most_results(self):
         some = [run(name("local", preset), 2.0, median=1.11) for preset in ("topkc_b2_ef", "fp16")]
         others = [run(name("local", "fp32"), 1.0, median=9.01), run(name("local", "fp16", threads=2), 1.0, median=9.02),
@@ -88,11 +80,6 @@ class Plot(unittest.TestCase):
         self.assertEqual([text for text in texts if text.startswith("9")], [])
         self.assertIn("Shorter is faster. 1,024 floats, 1 thread, cpu-avx2, g++", texts)
         self.assertEqual([text for text in texts if text in plot.SHOWN], ["fp16", "topkc_b2_ef"])
-
-    def test_without_these_the_first_presets_are_shown(self):
-        status, texts = self.draw(self.file([run(name("local", f"own{i}"), 1.0) for i in range(20)]))
-        self.assertEqual(status, 0)
-        self.assertEqual([text for text in texts if text.startswith("own")], [f"own{i}" for i in range(plot.MOST_BARS)])
 
     def test_nothing_to_draw_is_an_error(self):
         self.assertEqual(self.draw(self.file([run(name("select", "topkc_b2"), 1.0)])), (1, []))

@@ -106,15 +106,17 @@ class Page(unittest.TestCase):
             for name in ("even", "half", "twice", "quarter", "absent")] + [
                 {"what": "decode", "preset": "even", "result": "decode/even/float", "us": [1, 2], "percent": [1, 50]},
                 {"what": "kernel", "preset": "p", "profiled": "p", "kernel": "decode_kernel<false>", "bytes": 4, "us": [1, 2], "percent": [1, 50]},
+                {"what": "small", "preset": "p", "profiled": "p", "kernel": "encode_kernel<false>", "bytes": 0, "us": [1, 2], "percent": [1, 0]},
                 {"what": "pair", "preset": "quarter", "result": "encode/quarter/float", "n": 2**20, "us": [1, 2]}]}
         runs = [result("ceiling", "read", n, n, 2 * n, 4.0)]
         runs += [result("encode", name, n, ns * n, 2 * n, 8.0)
                  for name, ns in (("even", 4), ("half", 8), ("twice", 2), ("quarter", 16))]
         runs += [result("encode", "quarter", size, 3000, 2 * n, 8.0) for size in (2**20, 2**29)]  # other sizes, which must not count
-        page = self.page(runs, [("p", csv_of([(ENCODE, 7), (DECODE, 20 * n), (DECODE, 20 * n)]))], predictions=predictions)
+        page = self.page(runs, [("p", csv_of([(ENCODE, 3000), (DECODE, 20 * n), (DECODE, 20 * n)]))], predictions=predictions)
         self.assertIn("| even | 50 % | 50 % | 1.00 |", page)
         self.assertIn("| twice | 50 % | 100 % | 2.00 |", page)
         self.assertIn("| kernel | 50 % | 5 % | 0.10 |", page)
+        self.assertIn("| small | 2 us | 3 us | 1.50 |", page)
         self.assertIn("| decode | 50 % | - | - |", page)
         self.assertIn("| pair | 2 us | 3 us | 1.50 |", page)
         self.assertEqual(re.findall(r"^\d\. (\w+):", page, re.MULTILINE), ["kernel", "quarter", "half"])
@@ -144,6 +146,12 @@ class Page(unittest.TestCase):
         table = predict.predictions()
         self.assertEqual(gpu_page.PREDICTIONS.read_text(encoding="utf-8"), predict.as_text(table), "bench/predict.py --write")
         self.assertEqual({one["preset"] for one in table["rows"]}, set(predict.codecs()))
+        rows = {one["what"] for one in table["rows"]}
+        for exchange, counts in json.loads((ROOT / "tests/codegen/traffic_budgets.json").read_text(encoding="utf-8")).items():
+            preset, element = re.match(r"\^\w+/(\w+)/(\w*)", exchange).groups()
+            for kernel in [] if "misaligned" in exchange else counts["kernels"]:
+                if not kernel.startswith(predict.BEFORE):
+                    self.assertIn(f"{preset}, {element or 'float'}: {predict.LATER.get(kernel, kernel)}", rows)
         benchmark = (ROOT / "bench/cuda.bench.cu").read_text(encoding="utf-8")
         for one in table["rows"]:
             if "result" in one:
@@ -281,21 +289,27 @@ class Check(unittest.TestCase):
 
     def test_each_part_runs_alone(self):
         self.stand_in_programs(device__arrays=0, execute__cuda_more_codes=0)
+        self.script(self.programs / "tersum.test.core.loud.cuda", "head -c 18000000 /dev/urandom\n")
         for part, here, elsewhere in (("first", "device.arrays", "execute.cuda_more_codes"),
                                       ("second", "execute.cuda_more_codes", "device.arrays")):
             out = self.check("--run-only", PARTS=part)
             self.assertEqual(out.returncode, 0, out.stdout + out.stderr)
             self.assertIn(f"passed: tersum.test.{here}.cuda", out.stdout)
             self.assertNotIn(elsewhere, out.stdout)
-            self.assertIn(f"parts: {part}", (self.out / "summary.txt").read_text())
+            for words in (f"parts: {part}", "nvcc: release 0"):
+                self.assertIn(words, (self.out / "summary.txt").read_text())
+        self.assertIn("left out: tersum.test.core.loud.cuda.txt", out.stdout)
+        self.assertLessEqual((self.out / "details.tar.gz").stat().st_size, 16 << 20)
         self.assertEqual(self.check("--run-only", PARTS="third").returncode, 2)
 
     def test_kernels_that_wait_for_others_run_behind_the_benchmarks(self):
         self.stand_in_programs(core__other=0, nccl_device__streams=124)
+        self.script(self.programs / "tersum.test.interop.nccl", "exit 124\n")
         out = self.check("--run-only", PARTS="second")
         self.assertEqual(out.returncode, 0, out.stdout + out.stderr)
         self.assertRegex(out.stdout, r"(?s)passed: tersum.test.core.other.cuda.*== benchmarks.*== tests.streams.*"
-                                     r"out of time: tersum.test.nccl_device.streams.cuda.*skipped: NCCL ranks")
+                                     r"out of time: tersum.test.nccl_device.streams.cuda.*out of time: 1 NCCL ranks, and more of them")
+        self.assertNotIn("2 NCCL ranks", out.stdout)
 
     def test_a_test_that_fails_makes_it_fail_and_so_does_a_part_that_shows_nothing(self):
         self.stand_in_programs(device__arrays=1)
@@ -431,6 +445,7 @@ class Check(unittest.TestCase):
         self.assertEqual(len(re.findall(r"^\d\. ", page, re.MULTILINE)), 3)
         for what in ("norms, rotated_sat4, float", "encode, two_shot_4, float", "rotated_sat4, float: decode_kernel<false>"):
             self.assertRegex(page, rf"\n\| {what} \| \d+ % \| \d+ % \| [\d.]+ \|")
+        self.assertRegex(page, r"\n\| two_shot_4, float: finish_kernel \| 2 us \| \d+ us \| [\d.]+ \|")
 
 
 if __name__ == "__main__":

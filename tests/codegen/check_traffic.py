@@ -30,16 +30,15 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
+from gpu_page import short_name
+
 # Columns of TERSUM_SIMULATED_COUNTS; the kernel's name follows.
-COLUMNS = ("marked blocks threads statements barriers loads load_sectors load_bytes load_distinct"
+COLUMNS = ("marked blocks threads asked statements barriers loads load_sectors load_bytes load_distinct"
            " stores store_sectors store_bytes store_distinct shared wavefronts conflicts").split()
 BEFORE = ("initialize_kernel", "initialize_shards_kernel", "item_kernel")  # a first exchange
+LOOK = ("steps_kernel", "inspect_parts_kernel")  # which store only a flag, where something is not finite
 LIMITS = ("sectors a load", "sectors a store", "used", "L2 bytes", "conflicts", "bytes of memory")
-
-
-def short_name(kernel):
-    inner = re.search(r"\w+_kernel<tersum::v0::detail::(\w+(?:<[^<>]*>)?),", kernel)
-    return inner[1] if inner else re.search(r"(\w+)<", kernel)[1]
 
 
 def launches_of(program, arguments):
@@ -78,7 +77,7 @@ def launches_of_tests(programs, budgets):
         launches, _ = launches_of(programs[test], [f"--test-case=[cuda_executor] {case}", f"--subcase={subcases}"])
         ranges = {}
         for one in launches:
-            if one["marked"] and one["kernel"] not in BEFORE:
+            if one["marked"] and not one["kernel"].startswith(BEFORE):
                 ranges.setdefault(one["marked"], []).append(one)
         if len(ranges) != len(keys):
             sys.exit(f"check_traffic: {test}: {len(ranges)} exchanges in {case}, where budgets name {subcases}")
@@ -91,10 +90,10 @@ def count(launches, coordinates, ranks):
     launches = [one for one in launches if one["marked"]] or launches
     marked = launches[0]["marked"]
     work = coordinates * ranks
-    found = {}
+    found = {"unused": {one["kernel"] for one in launches if one["asked"] and not one["shared"]}}
     if marked:
         sectors = sum(one["load_distinct"] + one["store_distinct"] for one in launches)
-        found = {"launches": len(launches), "dram": ratio(32 * sectors, work)}
+        found.update(launches=len(launches), dram=ratio(32 * sectors, work))
     kernels = {}
     for name in dict.fromkeys(one["kernel"] for one in launches):
         of_kernel = [one for one in launches if one["kernel"] == name]
@@ -115,11 +114,15 @@ def excesses(budget, found):
     for name in ("launches", "dram"):
         if name in budget and found.get(name, 0) > budget[name]:
             yield f"{name}: {found[name]}, budget {budget[name]}"
+    for kernel in sorted(found["unused"]):
+        yield f"{kernel} asks for shared memory that it does not use"
     for kernel in budget["kernels"].keys() | found["kernels"].keys():
         if kernel not in found["kernels"]:
             yield f"{kernel} was not launched"
         elif kernel not in budget["kernels"]:
             yield f"{kernel} has no budget"
+        elif found["kernels"][kernel][1] == 0 and not kernel.startswith(LOOK):
+            yield f"{kernel} stores nothing: a launch that has nothing to do"
         else:
             for what, limit, number in zip(LIMITS, budget["kernels"][kernel], found["kernels"][kernel], strict=True):
                 if number < limit if what == "used" else number > limit:

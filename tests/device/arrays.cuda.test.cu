@@ -17,6 +17,9 @@
 using namespace tersum;
 using namespace tersum::tests;
 
+// Where the device is simulated: how often the host has asked for an occupancy.
+extern "C" [[gnu::weak]] unsigned tersum_occupancy_queries();
+
 TEST_CASE_TEMPLATE("[device] reduce on a device equals the operation",
                    Op,
                    saturating_add<4>,
@@ -90,6 +93,12 @@ TEST_CASE("[device] select_chunks on a device")
   check_top_chunks<float>(at, 997);
   check_top_chunks<bfloat16>(at, 997, 1);
   check_choice_as_cpu(at, 5003);
+  // Blocks that wait for each other are counted once.
+  auto const queries    = tersum_occupancy_queries;
+  unsigned const before = queries == nullptr ? 1 : queries();
+  check_choice_as_cpu(at, 5003);
+  CHECK(before > 0);
+  CHECK((queries == nullptr ? 1 : queries()) == before);
   check_choice_of_exchange(at, 20011);
 }
 

@@ -136,15 +136,12 @@ TEST_CASE("[tuning] where all bypasses the codec there are two copies and the en
 {
   tensor const bias{.rows = 1, .columns = 10};
   layout const biases{.coordinates = 10, .tensors = {&bias, 1}};
-  CHECK(launches_of(presets::rotated_sat4, biases) == 3);
-  CHECK(launches_of(presets::rotated_sat4_ef, biases) == 3);
-  CHECK(launches_of(presets::two_shot_4, biases) == 3);
-  CHECK(launches_of(presets::topkc_b2, biases) == 3);
-  CHECK(launches_of(presets::allocated_sat_4, biases) == 3);
-  CHECK(launches_of(presets::metric_2, biases) == 3);
-  CHECK(launches_of(presets::thc_lookup4, biases) == 3);
-  CHECK(launches_of(presets::sharded_4, biases) == 3);
-  CHECK(launches_of(presets::values_4, biases) == 3);
+  auto const three = [&](auto const&... codecs) {
+    return ((launches_of(codecs, biases) == 3) && ...);
+  };
+  using namespace presets;
+  CHECK(three(rotated_sat4, rotated_sat4_ef, two_shot_4, topkc_b2, allocated_sat_4));
+  CHECK(three(metric_2, thc_lookup4, sharded_4, values_4));
 }
 
 // The executor above has no `run_together`.

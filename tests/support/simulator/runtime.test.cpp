@@ -251,8 +251,8 @@ TEST_CASE(
   std::string line, marks;
   while (std::getline(file, line)) {
     marks += line.substr(0, 2);
-    CHECK(line.substr(2, 5) == "1\t32\t");
-    CHECK(line.substr(line.find('\t', 7)) == "\t0\t1\t4\t128\t4\t1\t4\t128\t4\t0\t0\t0\tk");
+    CHECK(line.substr(2, 7) == "1\t32\t0\t");
+    CHECK(line.substr(line.find('\t', 9)) == "\t0\t1\t4\t128\t4\t1\t4\t128\t4\t0\t0\t0\tk");
   }
   CHECK(marks == "0\t1\t1\t");
   std::remove(path.c_str());

@@ -53,7 +53,7 @@ struct registry {
   }
 };
 
-thread_local unsigned loads = 0;
+thread_local unsigned loads = 0, occupancy_queries = 0;
 
 // Whether the kernel was loaded before.
 bool load(registered_kernel const* kernel)
@@ -329,9 +329,13 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, void const* fu
   }
 }
 
+// How often the host has asked for an occupancy, for tests that run on a device, too.
+unsigned tersum_occupancy_queries() { return occupancy_queries; }
+
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
   int* blocks, void const* function, int threads, std::size_t shared, unsigned)
 {
+  ++occupancy_queries;
   auto* const registered = registry::get().find(function);
   if (registered == nullptr) { return result(cudaErrorInvalidDeviceFunction); }
   try {
