@@ -503,7 +503,7 @@ class bench {
     double const beside  = cost.piece + messages * cost.message;
     double const predicted =
       count == 1 ? parts.whole()
-                 : model::exchange_seconds_in_pieces(
+                 : exchange_seconds_in_pieces(
                      parts, sent.coordinates, beside, traffic, on_, static_cast<int>(count));
     double const fixed = parts.coding() + waits;
     if (std::strcmp(name, "fp16") == 0) { reference_[{mean_.size(), count}] = {fixed, traffic}; }

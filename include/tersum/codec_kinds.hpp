@@ -79,7 +79,7 @@ concept gathering = sends<Codec, payload::coordinates>;
 
 //! Factors of matrices travel: `low_rank_codec`.
 template <class Codec>
-inline constexpr bool is_low_rank = sends<Codec, payload::factors>;
+concept is_low_rank = sends<Codec, payload::factors>;
 
 //! Coordinates are only converted.
 template <class Codec>

@@ -12,7 +12,13 @@
 #include <tersum/chunk/random_chunks.hpp>
 #include <tersum/chunk/top_chunks.hpp>
 #include <tersum/codec.hpp>
-#include <tersum/device/device.hpp>
+#include <tersum/device/chunk_norms.hpp>
+#include <tersum/device/orthogonalize.hpp>
+#include <tersum/device/power_iteration.hpp>
+#include <tersum/device/quantize.hpp>
+#include <tersum/device/reduce.hpp>
+#include <tersum/device/rotate.hpp>
+#include <tersum/device/select_chunks.hpp>
 #include <tersum/exchange/all_gather_values.hpp>
 #include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/exchange/check_state.hpp>

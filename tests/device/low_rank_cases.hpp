@@ -47,26 +47,6 @@ void check_orthogonalize(Placement const& on, std::size_t length, int columns)
   CHECK(std::fabs(product - std::sqrt(square)) <= 1e-5 * std::sqrt(square));
 }
 
-//! Factors of a batch are those of as many calls.
-template <class Orthogonalizer, class Placement>
-void check_batch(Placement const& on, std::size_t length, int columns, std::size_t count)
-{
-  std::size_t const each = length * static_cast<std::size_t>(columns);
-  auto const before      = normal_gradients(1, each * count, 9)[0];
-  typename Placement::template array<float> const together{before};
-  REQUIRE(orthogonalize(on.exec, Orthogonalizer{}, together.span(), columns, count) == status{});
-  auto const got = together.read();
-  for (std::size_t i = 0; i < count; ++i) {
-    CAPTURE(i);
-    auto const first = static_cast<std::ptrdiff_t>(i * each);
-    auto const last  = static_cast<std::ptrdiff_t>((i + 1) * each);
-    typename Placement::template array<float> const alone{
-      std::vector<float>(before.begin() + first, before.begin() + last)};
-    REQUIRE(orthogonalize(on.exec, Orthogonalizer{}, alone.span(), columns) == status{});
-    CHECK(alone.read() == std::vector<float>(got.begin() + first, got.begin() + last));
-  }
-}
-
 //! Factors of a list of any sizes, more than one launch takes, are those of as many calls.
 template <class Placement>
 void check_list(Placement const& on)
@@ -329,8 +309,6 @@ void check_low_rank_arguments(Placement const& on)
   refuses(make(values.span(), 65), "columns must be");
   refuses(make(values.span(), 5), "factors have not");
   refuses(make(none, 2), "factors is a null");
-  refuses(orthogonalize(on.exec, gram_schmidt{}, values.span(), 2, 0), "count must be");
-  refuses(orthogonalize(on.exec, gram_schmidt{}, values.span(), 2, 5), "factors have not");
   auto const iterate = [&](float const* matrix, int rank, std::span<float> p, std::span<float> q) {
     return power_iteration(on.exec, gram_schmidt{}, matrix_view<float>{matrix, 3, 4}, rank, p, q);
   };

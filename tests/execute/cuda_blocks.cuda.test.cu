@@ -12,7 +12,6 @@
 
 #include <doctest/doctest.h>
 
-#include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
 #include <cuda_runtime.h>
 
@@ -34,7 +33,7 @@ static_assert(!detail::overlaps_launch<detail::norms_kernel<false>>);
 static_assert(!detail::overlaps_launch<detail::steps_kernel, other_tuning>);
 
 struct integers_of_thread {
-  std::uint32_t below, total, sum;
+  std::uint32_t below, total;
 
   bool operator==(integers_of_thread const&) const = default;
 };
@@ -49,7 +48,6 @@ __global__ void __launch_bounds__(Threads)
   for (unsigned at = threadIdx.x; at < 2 * Threads; at += Threads) {
     integers_of_thread mine;
     mine.below = ctx.block_scan<Threads>(values[at], mine.total, room);
-    mine.sum   = ctx.block_sum<Threads>(values[at], room);
     to[at]     = mine;
   }
 }
@@ -58,15 +56,11 @@ template <unsigned Threads>
 __global__ void __launch_bounds__(Threads)
   by_cub(std::uint32_t const* values, integers_of_thread* to)
 {
-  using scan   = cub::BlockScan<std::uint32_t, Threads, cub::BLOCK_SCAN_WARP_SCANS>;
-  using reduce = cub::BlockReduce<std::uint32_t, Threads>;
+  using scan = cub::BlockScan<std::uint32_t, Threads, cub::BLOCK_SCAN_WARP_SCANS>;
   __shared__ typename scan::TempStorage scan_room;
-  __shared__ typename reduce::TempStorage reduce_room;
   for (unsigned at = threadIdx.x; at < 2 * Threads; at += Threads) {
     integers_of_thread mine;
     scan{scan_room}.ExclusiveSum(values[at], mine.below, mine.total);
-    mine.sum = reduce{reduce_room}.Sum(values[at]);
-    if (threadIdx.x != 0) { mine.sum = mine.total; }  // CUB tells the first thread alone
     __syncthreads();
     to[at] = mine;
   }
@@ -101,7 +95,7 @@ void compare_integers()
     auto const first = values.begin() + begin;
     auto const total = std::accumulate(first, first + Threads, 0u);
     for (unsigned t = 0; t < Threads; ++t) {
-      want[begin + t] = {std::accumulate(first, first + t, 0u), total, total};
+      want[begin + t] = {std::accumulate(first, first + t, 0u), total};
     }
   }
   CHECK((integers_by<Threads>(&by_context<Threads>, values) == want));

@@ -80,7 +80,7 @@ TEST_CASE("[kernels] a block of threads makes factors orthonormal to the CPU's b
     compare_factor<robust_cholesky_qr2, 4>(bad_columns(1100, 3, deficient), 3);
     compare_factor<robust_cholesky_qr2, 17>(bad_columns(130, 17, deficient), 17);
     compare_factor<robust_cholesky_qr2, 64>(bad_columns(129, 50, deficient), 50);
-    compare_factor<cholesky_qr2, 8>(bad_columns(64, 8, deficient), 8);
+    compare_factor<robust_cholesky_qr2, 8>(bad_columns(64, 8, deficient), 8);
     compare_factor<gram_schmidt, 8>(bad_columns(101, 6, deficient), 6);
   }
 }

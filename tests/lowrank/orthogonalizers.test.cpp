@@ -70,15 +70,12 @@ int zero_columns(std::vector<float> const& values, std::size_t length, int rank)
 TEST_CASE_TEMPLATE("[lowrank] random columns become orthonormal and keep their span",
                    Orthogonalizer,
                    gram_schmidt,
-                   cholesky_qr2,
                    robust_cholesky_qr2)
 {
   for (std::size_t const length : {64u, 65u, 200u, 513u}) {
     for (int const rank : {1, 2, 3, 5, 8, 17, 32, 63, 64}) {
       CAPTURE(length);
       CAPTURE(rank);
-      // Square factors are worse conditioned: two passes are not promised to do.
-      if (std::is_same_v<Orthogonalizer, cholesky_qr2> && length < 128) { continue; }
       auto const before = random_factor(length, rank, static_cast<unsigned>(rank));
       auto values       = before;
       auto factor       = factor_of(values, length, rank);
@@ -101,7 +98,6 @@ TEST_CASE_TEMPLATE("[lowrank] random columns become orthonormal and keep their s
 TEST_CASE_TEMPLATE("[lowrank] zero and dependent columns become zero, the others orthonormal",
                    Orthogonalizer,
                    gram_schmidt,
-                   cholesky_qr2,
                    robust_cholesky_qr2)
 {
   std::size_t const length = 300;
@@ -133,7 +129,6 @@ TEST_CASE_TEMPLATE("[lowrank] zero and dependent columns become zero, the others
 TEST_CASE_TEMPLATE("[lowrank] columns of the largest and the smallest floats stay finite",
                    Orthogonalizer,
                    gram_schmidt,
-                   cholesky_qr2,
                    robust_cholesky_qr2)
 {
   std::size_t const length = 128;
@@ -169,7 +164,7 @@ TEST_CASE("[lowrank] a factor on which Cholesky passes do not converge goes thro
   robust_cholesky_qr2::orthogonalize(factor);
   CHECK(tests::orthogonality_error(values.data(), 100, 2) <= allowed);
 
-  poor_factor twice{best_instruction_set(), values.data(), 100, 2};
-  cholesky_qr2::orthogonalize(twice);
+  poor_factor once{best_instruction_set(), values.data(), 100, 2};
+  (void)detail::cholesky_pass(once);
   CHECK(tests::orthogonality_error(values.data(), 100, 2) > 0.01);
 }

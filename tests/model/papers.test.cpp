@@ -172,7 +172,7 @@ TEST_CASE("gathered values with indices pay below the published shares")
   };
   for (row const r : {row{64, .0104}, row{96, .0069}}) {
     model::network const net{.bandwidth = 1.25e9};
-    double const reduced = model::all_reduce_seconds(net, model::route::ring, 2, r.ranks);
+    double const reduced = model::rounds_seconds({.payload = 2}, net, model::route::ring, r.ranks);
     double const gathered =
       model::rounds_seconds({.payload = 6 * r.share, .meets = model::meeting::gathered},
                             net,

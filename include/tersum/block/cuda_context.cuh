@@ -76,18 +76,6 @@ struct cuda_context : detail::cuda_floats, detail::cuda_grid, detail::cuda_rows 
     return below_warp + below;
   }
 
-  template <unsigned Threads>
-  __device__ __forceinline__ std::uint32_t block_sum(std::uint32_t value, std::uint32_t* room) const
-  {
-    unsigned const in_warp      = lane();
-    std::uint32_t const of_warp = warp_sum(value);
-    if (in_warp == 0) { room[threadIdx.x / 32] = of_warp; }
-    __syncthreads();
-    std::uint32_t const total = warp_sum(in_warp < Threads / 32 ? room[in_warp] : 0u);
-    __syncthreads();
-    return total;
-  }
-
   //! The sum of the values of the lanes up to this one.
   __device__ __forceinline__ std::uint32_t warp_scan(std::uint32_t value) const
   {

@@ -15,26 +15,22 @@
 
 namespace tersum::inline v0 {
 
-//! @brief Makes the columns of factors of equal sizes orthonormal in place; they keep their span, and dependent ones become
-//! zero.
+//! @brief Makes the columns of a factor orthonormal in place; they keep their span, and dependent ones become zero.
 //!
-//! *Reads and writes* `factors`: `count` factors one after the other, each of `columns` columns one after the other, of
-//! factors.size() / (count * columns) floats, in the executor's memory, aligned to its elements. *Needs* no workspace.
-//! *Errors*: a number of columns out of range; a number of factors and columns that does not divide factors.size(); a null or
-//! misaligned address.
+//! *Reads and writes* `factor`: `columns` columns one after the other, of factor.size() / columns floats, in the executor's
+//! memory, aligned to its elements. *Needs* no workspace. *Errors*: a number of columns out of range, or that does not divide
+//! factor.size(); a null or misaligned address.
 //!
 //! The columns are those that `low_rank_codec` makes of the same factor. Every executor adds in the same order, in double. If a
 //! value of a factor is not finite, the columns of this factor are not finite either. Enqueued on the executor, one launch of a
 //! block a factor; a thread of the CPU takes a factor at a time. Does not synchronize.
-//! @param orthogonalizer  `robust_cholesky_qr2`, `cholesky_qr2`, `gram_schmidt`, or one of your own.
-//! @param columns         Of each factor, 1 to `max_rank`.
-//! @param count           Number of factors, at least 1.
+//! @param orthogonalizer  `robust_cholesky_qr2`, `gram_schmidt`, or one of your own.
+//! @param columns         1 to `max_rank`.
 template <executor Executor, orthogonalizer Orthogonalizer>
 [[nodiscard]] status orthogonalize(Executor const& exec,
                                    Orthogonalizer const& orthogonalizer,
-                                   std::span<float> factors,
-                                   int columns,
-                                   std::size_t count = 1);
+                                   std::span<float> factor,
+                                   int columns);
 
 //! @brief One factor of many: `columns` columns one after the other.
 struct factor_view {

@@ -2,16 +2,98 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! What kernels know of a matrix whose factors are exchanged.
+//! What kernels know of a matrix whose factors are exchanged, and the slices in which the terms of its products are added up.
 
 #pragma once
 
 #include <tersum/config.hpp>
-#include <tersum/lowrank/detail/product_slices.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/types.hpp>
 
 #include <cstdint>
+#include <limits>
 
 namespace tersum::inline v0 {
+
+namespace detail {
+
+//! @brief Slices of the terms of a product, all of one length but the last. They follow from the shape of the matrix alone,
+//! so that every device adds in the same order, however many blocks share the work.
+//!
+//! The sums of the slices are added one after the other. A block of a GPU has 64 elements of the columns of the product and
+//! all slices or, where the matrix is *divided*, a single one: see `slice_placement`.
+struct product_slices {
+  //! Blocks that the slices of one matrix are enough for, if slices of `least` terms are: as many as the
+  //! multiprocessors of the GPUs of today.
+  static constexpr std::uint64_t wanted_blocks   = 192;
+  static constexpr std::uint64_t undivided_below = 512;  //!< Fewer terms are one slice.
+  static constexpr int least_log                 = 5;
+
+  std::uint64_t terms;  //!< Of an element of the product.
+  int log;              //!< A slice has 2^log terms.
+
+  //! @param length  Elements of a column of the product.
+  [[nodiscard]] static constexpr product_slices of(std::uint64_t length, std::uint64_t terms)
+  {
+    if (terms < undivided_below) { return {terms, 9}; }
+    std::uint64_t const blocks = (length + 63) / 64;
+    int log                    = least_log;
+    while ((std::uint64_t{1} << log) < terms &&
+           blocks * product_slices{terms, log + 1}.count() >= wanted_blocks) {
+      ++log;
+    }
+    return {terms, log};
+  }
+
+  [[nodiscard]] TERSUM_HOST_DEVICE constexpr std::uint64_t each() const noexcept
+  {
+    return std::uint64_t{1} << log;
+  }
+  [[nodiscard]] TERSUM_HOST_DEVICE constexpr std::uint64_t count() const noexcept
+  {
+    return (terms + each() - 1) >> log;
+  }
+  //! Terms that are multiplied at a time.
+  [[nodiscard]] TERSUM_HOST_DEVICE constexpr int step() const noexcept
+  {
+    return 1 << (log < 6 ? log : 6);
+  }
+};
+
+//! @brief Which matrices of a bucket are divided, and where the sums of their slices lie until they are added. Where nothing
+//! is divided the bits are the same.
+//!
+//! A matrix is divided if its blocks would still work when those of all others have ended.
+struct slice_placement {
+  static constexpr std::uint32_t undivided = ~std::uint32_t{0};
+
+  //! Thread blocks of divided matrices, at most: what bounds the memory. Sums are counted in 32 bits.
+  static constexpr std::uint64_t most_blocks = 2048;
+  //! Into so many shares of the bucket's elements: a block that has more than one is too long.
+  static constexpr std::uint64_t shares = 256;
+
+  std::uint64_t elements;    //!< Of all matrices.
+  std::uint64_t blocks = 0;  //!< Thread blocks of divided matrices so far.
+  std::uint64_t sums   = 0;  //!< Floats of their sums so far.
+
+  //! The first sum of the next matrix, or `undivided`.
+  [[nodiscard]] constexpr std::uint32_t place(product_slices const& slices,
+                                              std::uint64_t length,
+                                              std::uint64_t rank) noexcept
+  {
+    std::uint64_t const more = (length + 63) / 64 * slices.count();
+    if (slices.count() < 2 || slices.terms <= elements / (64 * shares) ||
+        blocks + more > most_blocks) {
+      return undivided;
+    }
+    auto const first = static_cast<std::uint32_t>(sums);
+    blocks += more;
+    sums += slices.count() * length * rank;
+    return first;
+  }
+};
+
+}  // namespace detail
 
 //! @brief One matrix as kernels see it; part of the state.
 //!
@@ -62,5 +144,49 @@ struct matrix_record {
   }
 };
 static_assert(sizeof(matrix_record) == 112);
+
+namespace detail {
+
+//! @brief What is multiplied, and where sums go: of an exchange and of a call of `left_factor`, on every executor.
+template <class Wire>
+struct matrix_product {
+  float const* from    = nullptr;  //!< The factor that is multiplied, column after column.
+  std::uint64_t offset = 0;        //!< First element of the matrix in what it is read from.
+  std::uint64_t rows;
+  std::uint64_t columns;
+  std::uint64_t length;  //!< Of a column of the product: rows or columns.
+  std::uint32_t rank;
+  bool of_rows;  //!< The product has the rows of the matrix: M Q rather than M^T P.
+  product_slices slices = {};
+  Wire* to              = nullptr;  //!< The product, column after column.
+  float* sums =
+    nullptr;  //!< A float for each element of it, for what is carried from slice to slice; may be `to`.
+  float* partials = nullptr;  //!< Sums of slices of all products.
+  //! Its own ones if each slice is a block of its own.
+  std::uint32_t first_partial = slice_placement::undivided;
+  //! Of 16-bit elements: finite products end there, at either sign.
+  float largest = std::numeric_limits<float>::infinity();
+
+  [[nodiscard]] TERSUM_HOST_DEVICE constexpr bool is_divided() const noexcept
+  {
+    return first_partial != slice_placement::undivided;
+  }
+  //! Blocks of 64 rows or columns.
+  [[nodiscard]] TERSUM_HOST_DEVICE constexpr std::uint64_t blocks() const noexcept
+  {
+    return (length + 63) / 64;
+  }
+};
+
+//! @brief What of a sum is rounded to the element that travels; what is not finite becomes infinity.
+template <class Wire>
+[[nodiscard]] TERSUM_INLINE float sent_of_product(float sum, [[maybe_unused]] float largest)
+{
+  float sent = sum;
+  if constexpr (sizeof(Wire) == 2) { sent = maximum(minimum(sent, largest), -largest); }
+  return is_finite(sum) ? sent : bits_float(0x7f800000u);
+}
+
+}  // namespace detail
 
 }  // namespace tersum::inline v0

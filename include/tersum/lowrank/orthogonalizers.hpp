@@ -28,7 +28,7 @@ inline constexpr double dependent_below = 0x1p-40;
 //! Columns of a smaller squared norm count as zero, so that the reciprocal of a norm is a finite float.
 inline constexpr double zero_below = 0x1p-200;
 
-//! @brief One pass of Cholesky QR; returns the largest cosine between two columns before it.
+//! @brief One pass of Cholesky QR (Fukaya et al., CholeskyQR2, 2014); returns the largest cosine between two columns before it.
 //!
 //! The columns are scaled to unit norm, and their Gram matrix is eliminated row by row. The same elimination, applied to
 //! the identity matrix, is kept below the diagonal; it is the transpose of the triangle that makes the columns orthonormal.
@@ -68,7 +68,6 @@ TERSUM_INLINE float cholesky_pass(Factor& factor)
 //! The orthogonalizer that PowerSGD was published with. Each pair of columns takes a sum that has to wait for the one
 //! before, so that it is for a few columns.
 struct gram_schmidt {
-  static constexpr int max_passes = 0;  //!< Of Cholesky QR.
   constexpr description describe() const { return {"gram_schmidt"}; }
 
   TERSUM_EXEC_CHECK_DISABLE
@@ -90,22 +89,6 @@ struct gram_schmidt {
       }
       factor.scale(k, left < detail::dependent_below ? 0.0 : 1.0 / ::sqrt(left));
     }
-  }
-};
-
-//! @brief Cholesky QR, twice: Gram matrix in double, checked pivots, one triangle applied to all columns at once.
-//!
-//! Orthonormal to float32 where the columns, scaled to unit norm, have a condition below about 10^5 (Fukaya et al.,
-//! CholeskyQR2, 2014): so it is in PowerSGD from the third step on, not in the first ones.
-struct cholesky_qr2 {
-  static constexpr int max_passes = 2;
-  constexpr description describe() const { return {"cholesky_qr2"}; }
-
-  TERSUM_EXEC_CHECK_DISABLE
-  template <class Factor>
-  TERSUM_INLINE static void orthogonalize(Factor& factor)
-  {
-    for (int pass = 0; pass < max_passes; ++pass) { detail::cholesky_pass(factor); }
   }
 };
 
@@ -154,12 +137,11 @@ struct factor_archetype {
 // clang-format off
 template <class T> concept has_orthogonalize = requires(factor_archetype& factor) { T::orthogonalize(factor); };
 
-//! How a factor becomes orthonormal: `gram_schmidt`, `cholesky_qr2`, `robust_cholesky_qr2`.
+//! How a factor becomes orthonormal: `gram_schmidt`, `robust_cholesky_qr2`.
 template <class T> concept orthogonalizer = policy<T> && has_orthogonalize<T>;
 // clang-format on
 
 static_assert(orthogonalizer<gram_schmidt>, "tersum: must model tersum::orthogonalizer");
-static_assert(orthogonalizer<cholesky_qr2>, "tersum: must model tersum::orthogonalizer");
 static_assert(orthogonalizer<robust_cholesky_qr2>, "tersum: must model tersum::orthogonalizer");
 
 }  // namespace tersum::inline v0

@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Seconds that collectives take: latency of the messages in a row, bytes over bandwidth, bytes to add.
+//! Seconds that collectives take: latency of the messages in a row, bytes over bandwidth.
 //!
-//! With p ranks and n bytes that each rank gives to the collective, a is the latency of a message, B the bandwidth and A
-//! the rate at which a rank adds. The forms are those of Thakur, Rabenseifner and Gropp (Optimization of collective
+//! There are p ranks, each of which gives n bytes to the collective. The forms are those of Thakur, Rabenseifner and Gropp (Optimization of collective
 //! communication operations in MPICH, 2005), the tree is that of Sanders, Speck and Traeff (Two-tree algorithms for full
 //! bandwidth broadcast, reduction and scan, 2009). One rank takes no time.
 
@@ -28,8 +27,6 @@ struct network {
   double bandwidth  = unlimited;  //!< Bytes per second that a rank sends.
   double burst      = 0;          //!< Bytes that pass before the limit of a token bucket is felt.
   double burst_rate = unlimited;  //!< Bytes per second at which they pass.
-  double add_rate =
-    unlimited;  //!< Bytes per second that a rank adds; unlimited where the codec's costs have it.
 };
 
 //! @brief Seconds until bytes have left a rank in some messages, one after the other.
@@ -64,22 +61,6 @@ enum class route : unsigned char {
 {
   if (ranks < 2) { return 0; }
   return way == route::tree ? 2 * bytes : 2.0 * (ranks - 1) / ranks * bytes;
-}
-
-//! @brief Bytes that a rank adds in an all-reduce of n: (p - 1) / p n, and n in a tree.
-[[nodiscard]] constexpr double all_reduce_sums(route way, double bytes, int ranks) noexcept
-{
-  return all_reduce_traffic(way, bytes, ranks) / 2;
-}
-
-//! @brief An all-reduce of n bytes. Ring: 2 (p - 1) a + 2 (p - 1) / p n / B + (p - 1) / p n / A.
-[[nodiscard]] constexpr double all_reduce_seconds(network const& net,
-                                                  route way,
-                                                  double bytes,
-                                                  int ranks) noexcept
-{
-  return send_seconds(net, all_reduce_messages(way, ranks), all_reduce_traffic(way, bytes, ranks)) +
-         all_reduce_sums(way, bytes, ranks) / net.add_rate;
 }
 
 }  // namespace model

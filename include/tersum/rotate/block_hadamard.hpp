@@ -12,7 +12,6 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/std.hpp>
-#include <tersum/rotate/detail/butterflies.hpp>
 #include <tersum/rotate/thread_hadamard.hpp>
 #include <tersum/types.hpp>
 

@@ -94,14 +94,6 @@ class host_context {
     sync_block();
     return below_warp + below;
   }
-
-  template <unsigned Threads>
-  [[nodiscard]] std::uint32_t block_sum(std::uint32_t value, std::uint32_t* room) const
-  {
-    std::uint32_t total = 0;
-    static_cast<void>(block_scan<Threads>(value, total, room));
-    return total;
-  }
   //! @}
 
   //! @brief c += a b, where a is 16 x 16, b 16 x 8 and c 16 x 8: `mma.m16n8k16` with operands of halves.

@@ -6,8 +6,8 @@
 //!
 //! Libraries of reductions, like CUB, add in an order of their own, which depends on the block and the version. Norms, scales
 //! and correlations must be the same bits on every rank, on any processor (docs/wire_format.md): each sum here has its tree
-//! written down, and the CPU's code adds in the same order. Integers may be added in any: `block_scan` and `block_sum` of the
-//! context do that.
+//! written down, and the CPU's code adds in the same order. Integers may be added in any: `block_scan` of the context
+//! does that.
 
 #pragma once
 

@@ -8,7 +8,6 @@
 #include <tersum/block/detail/eight_values.hpp>
 #include <tersum/block/detail/ordered_sums.hpp>
 #include <tersum/config.hpp>
-#include <tersum/device/detail/chunk_launch.hpp>
 #include <tersum/device/detail/perform.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 

@@ -11,7 +11,7 @@
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/lowrank/detail/block_product.hpp>
 #include <tersum/lowrank/detail/cpu_factor.hpp>
-#include <tersum/lowrank/detail/product_slices.hpp>
+#include <tersum/lowrank/matrix_record.hpp>
 
 #include <cstddef>
 #include <cstdint>

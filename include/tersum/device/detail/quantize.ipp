@@ -7,7 +7,6 @@
 #include <tersum/block/block_load.hpp>
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/config.hpp>
-#include <tersum/device/detail/chunk_launch.hpp>
 #include <tersum/device/detail/perform.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/quantize/block_codes.hpp>

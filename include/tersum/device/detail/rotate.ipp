@@ -8,7 +8,6 @@
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/block/group.hpp>
 #include <tersum/config.hpp>
-#include <tersum/device/detail/chunk_launch.hpp>
 #include <tersum/device/detail/perform.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/rotate/block_hadamard.hpp>
@@ -150,7 +149,7 @@ status rotate(Executor const& exec,
         detail::with_whole_chunk<size>(all, chunk, [&](auto const* from) {
           if constexpr (detail::array_rotation<Rotator>::in_registers) {
             detail::rotate_to_rows<size>(set, key, chunk, from, x);
-            detail::rows_to_array<size>(set, x, to);
+            detail::rotate_from_rows<size, false>(set, key, chunk, 1.0f, x, to);
           } else {
             float scratch[detail::extent(size)];
             for (int i = 0; i < size; ++i) { x[i] = to_float(from[i]); }
@@ -188,7 +187,7 @@ status rotate_back(Executor const& exec,
         float const* const from = rotated.data() + chunk * size;
         detail::write_whole_chunk<size>(all, chunk, [&](element* to) {
           if constexpr (rotation::in_registers) {
-            detail::array_to_rows<size>(set, from, x);
+            detail::rotate_to_rows<size, false>(set, key, chunk, from, x);
             detail::rotate_from_rows<size>(set, key, chunk, unit, x, to);
           } else {
             float scratch[detail::extent(size)];

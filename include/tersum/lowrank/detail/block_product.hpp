@@ -9,7 +9,7 @@
 #include <tersum/block/detail/eight_values.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/lowrank/detail/product_slices.hpp>
+#include <tersum/lowrank/matrix_record.hpp>
 #include <tersum/types.hpp>
 
 #include <cstdint>

@@ -11,7 +11,6 @@
 #include <tersum/exchange/detail/exchange_items.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/lowrank/detail/cpu_factor.hpp>
-#include <tersum/lowrank/detail/cpu_low_rank_kernels.hpp>
 #include <tersum/lowrank/detail/factor_args.hpp>
 #include <tersum/random/philox.hpp>
 
@@ -23,110 +22,31 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief The stages on `threads` threads with one instruction set. The work is cut by matrix, and into blocks of 64 rows or
-//! columns with sums of their own, so that the number of threads does not change a bit.
+//! @brief What the stages do with matrices and factors. The work is cut by matrix, and into blocks of 64 rows or columns with
+//! sums of their own, so that the number of threads does not change a bit.
 template <class Codec, class Element>
 class cpu_low_rank {
- public:
-  cpu_low_rank(int threads, instruction_set set, exchange_args<Codec, Element> const& args)
-    : threads_(threads), set_(set), args_(args)
-  {
-  }
-
-  explicit cpu_low_rank(cpu_work<Codec, Element> const& work)
-    : cpu_low_rank(work.threads, work.instructions, work.args)
-  {
-  }
-
-  //! The first warm start.
-  void initialize() const
-  {
-    for_each_matrix([&](matrix_record const& m) { refresh(m, 1, 0); });
-  }
-
-  //! Paired: gradient to P.
-  void measure() const { multiply(0, args_.parts.warm); }
-
-  //! What products start from: paired the reduced P, else the warm start.
-  void orthonormalize() const
-  {
-    int const before = 1 - turn();
-    for_each_matrix([&](matrix_record const& m) {
-      std::uint64_t const count = m.rank * m.length(before);
-      float* const values       = args_.parts.factor[0] + m.slot[before];
-      bool finite               = true;
-      if (agrees<Codec>) {
-        finite = receive(m, before, args_.parts.wire[0], 1.0f);
-      } else {
-        std::copy_n(args_.parts.warm + m.slot[before], count, values);
-      }
-      args_.parts.poisoned[number_of(m)] = finite ? 0 : 1;
-      if (finite) {
-        cpu_factor factor{set_, values, m.length(before), static_cast<int>(m.rank)};
-        Codec::low_rank_type::orthogonalizer_type::orthogonalize(factor);
-      } else {
-        raise_flag(args_);
-        std::fill_n(values, count, 0.0f);
-      }
-    });
-  }
-
-  //! Gradient to Q or, when alternating, to the factor of the turn.
-  void encode() const
-  {
-    int const now = turn();
-    multiply(now, args_.parts.factor[0]);
-    if (agrees<Codec>) { return; }
-    std::uint64_t used = 0;
-    if (args_.chunks > 0) {
-      matrix_record const& last = args_.table[args_.chunks - 1];
-      used                      = last.slot[now] + last.rank * last.length(now);
-    }
-    std::fill_n(args_.parts.wire[1] + used, args_.parts.elements - used, wire{});
-  }
-
-  //! Reduced factor to gradient, residual and warm start.
-  void decode() const
-  {
-    int const now     = turn();
-    float const share = 1.0f / static_cast<float>(args_.world);
-    for_each_matrix([&](matrix_record const& m) {
-      if (!receive(m, now, args_.parts.wire[1], share)) {
-        args_.parts.poisoned[number_of(m)] = 1;
-        raise_flag(args_);
-      }
-    });
-    bool const keeps = !step_is_poisoned(args_);
-    for_each_rows(
-      [&](matrix_record const& m, std::uint64_t begin) { reconstruct(m, now, begin, keeps); });
-    if (!keeps) { return; }
-    for_each_matrix([&](matrix_record& m) {
-      std::copy_n(args_.parts.factor[1] + m.slot[now],
-                  m.rank * m.length(now),
-                  args_.parts.warm + m.slot[now]);
-      ++m.turns;
-      refresh(m, now, m.turns);
-    });
-  }
-
- private:
   using wire                 = typename Codec::wire_element;
   using feedback_type        = typename Codec::feedback_type;
   static constexpr int block = low_rank_block;
   // Whether vectors add what was kept: feedback says nothing else of it.
   static constexpr bool adds_kept = has_adds_lost<feedback_type> && !weighs_kept<Codec>;
 
+ public:
+  explicit cpu_low_rank(cpu_work<Codec, Element> const& work)
+    : threads_(work.threads), set_(work.instructions), args_(work.args)
+  {
+  }
+
   //! The turn whose factor this exchange sends last.
   [[nodiscard]] int turn() const { return args_.chunks == 0 ? 1 : turn_of(args_); }
-
-  [[nodiscard]] std::ptrdiff_t number_of(matrix_record const& m) const { return &m - args_.table; }
 
   void for_each_matrix(auto const& work) const
   {
     parallel_for(threads_, args_.chunks, [&](std::uint64_t i) { work(args_.table[i]); });
   }
 
-  // work(matrix, begin) for each of so many blocks of 64, which belong to the last matrix with first(matrix) <= number.
+  //! work(matrix, begin) for each of so many blocks of 64, which belong to the last matrix with first(matrix) <= number.
   void for_each_block(std::uint64_t blocks, auto const& first, auto const& work) const
   {
     std::span<matrix_record const> const all{args_.table, args_.chunks};
@@ -136,14 +56,8 @@ class cpu_low_rank {
     });
   }
 
-  void for_each_rows(auto const& work) const
-  {
-    for_each_block(
-      args_.parts.row_blocks, [](matrix_record const& m) { return m.first_rows; }, work);
-  }
-
-  // Computes the factors of a turn for all matrices, from the orthonormal or warm factors of the other turn, and writes
-  // them to the wire.
+  //! Computes the factors of a turn for all matrices, from the orthonormal or warm factors of the other turn, and writes
+  //! them to the wire.
   void multiply(int turn, float const* from) const
   {
     auto const first = [turn](matrix_record const& m) { return m.first_block[turn]; };
@@ -161,7 +75,7 @@ class cpu_low_rank {
     return weighed<Codec>(host_group{}, weight_of_kept(args_), args_.residual[i]);
   }
 
-  // What is approximated, from coordinate `begin` on: the gradient, with what feedback kept.
+  //! What is approximated, from coordinate `begin` on: the gradient, with what feedback kept.
   template <bool Multiplied>
   void load(std::uint64_t begin, int count, float* to) const
   {
@@ -179,7 +93,7 @@ class cpu_low_rank {
     }
   }
 
-  // Keeps what was not sent of so many coordinates.
+  //! Keeps what was not sent of so many coordinates.
   void keep(std::uint64_t begin, int count, float const* whole, float const* sent) const
   {
     float* const residual = args_.residual + begin;
@@ -195,7 +109,7 @@ class cpu_low_rank {
     }
   }
 
-  // Fills the columns of the warm start that are zero with random numbers, the same on all ranks. Paired, all get unit length.
+  //! Fills the columns of the warm start that are zero with random numbers, the same on all ranks. Paired, all get unit length.
   void refresh(matrix_record const& m, int turn, std::uint64_t turns) const
   {
     std::uint64_t const length = m.length(turn);
@@ -215,8 +129,8 @@ class cpu_low_rank {
     }
   }
 
-  // Converts a reduced factor to float, times `share`: what was sent last to `factor[1]`, P before it to `factor[0]`. Returns
-  // whether all of it is finite.
+  //! Converts a reduced factor to float, times `share`: what was sent last to `factor[1]`, P before it to `factor[0]`. Returns
+  //! whether all of it is finite.
   [[nodiscard]] bool receive(matrix_record const& m, int turn, wire const* from, float share) const
   {
     float* const to = args_.parts.factor[turn == this->turn() ? 1 : 0];
@@ -224,7 +138,7 @@ class cpu_low_rank {
       set_, from + m.slot[turn], to + m.slot[turn], share, m.rank * m.length(turn));
   }
 
-  // The product of 64 rows from `begin` and 64 columns from `at`.
+  //! The product of 64 rows from `begin` and 64 columns from `at`.
   void rebuild(
     matrix_record const& m, int turn, std::uint64_t begin, std::uint64_t at, float* product) const
   {
@@ -245,11 +159,11 @@ class cpu_low_rank {
     multiply_block(set_, left + begin, 1u, m.rows, rows, rank, tile, product);
   }
 
-  // Writes the mean of 64 rows in place of the gradient, and what it leaves out to the residual.
+  //! Writes the mean of 64 rows in place of the gradient, and what it leaves out to the residual.
   void reconstruct(matrix_record const& m, int turn, std::uint64_t begin, bool keeps) const
   {
     int const rows      = static_cast<int>(std::min<std::uint64_t>(block, m.rows - begin));
-    bool const poisoned = args_.parts.poisoned[number_of(m)] != 0;
+    bool const poisoned = args_.parts.poisoned[&m - args_.table] != 0;
     alignas(64) float product[block * block];
     alignas(64) float whole[feeds_back<Codec> ? block : 1];
     for (std::uint64_t at = 0; at < m.columns; at += block) {
@@ -278,14 +192,14 @@ class cpu_low_rank {
     }
   }
 
+ private:
   int threads_;
   instruction_set set_;
   exchange_args<Codec, Element> const& args_;
 };
 
 //! Fills header, records and warm start, clears the residual.
-template <class Codec, class Element>
-requires is_low_rank<Codec>
+template <is_low_rank Codec, class Element>
 [[nodiscard]] status run_stage(stage::initialize const& stage, cpu_work<Codec, Element> const& work)
 {
   auto const& [threads, set, plan, args, numbers] = work;
@@ -294,39 +208,92 @@ requires is_low_rank<Codec>
   plan.for_each_record([to = args.records](tensor_record const& r) mutable { *to++ = r; });
   plan.for_each_matrix([to = args.table](matrix_record const& m) mutable { *to++ = m; });
   clear_state(work);
-  cpu_low_rank{work}.initialize();
+  cpu_low_rank const all{work};
+  all.for_each_matrix([&](matrix_record const& m) { all.refresh(m, 1, 0); });
   return {};
 }
 
-template <class Codec, class Element>
-requires is_low_rank<Codec>
+//! Paired: gradient to P.
+template <is_low_rank Codec, class Element>
 [[nodiscard]] status run_stage(stage::measure, cpu_work<Codec, Element> const& work)
 {
-  cpu_low_rank{work}.measure();
+  cpu_low_rank{work}.multiply(0, work.args.parts.warm);
   return {};
 }
 
-template <class Codec, class Element>
-requires is_low_rank<Codec>
+//! What products start from: paired the reduced P, else the warm start.
+template <is_low_rank Codec, class Element>
 [[nodiscard]] status run_stage(stage::orthonormalize, cpu_work<Codec, Element> const& work)
 {
-  cpu_low_rank{work}.orthonormalize();
+  cpu_low_rank const all{work};
+  auto const& args = work.args;
+  int const before = 1 - all.turn();
+  all.for_each_matrix([&](matrix_record const& m) {
+    std::uint64_t const count = m.rank * m.length(before);
+    float* const values       = args.parts.factor[0] + m.slot[before];
+    bool finite               = true;
+    if (agrees<Codec>) {
+      finite = all.receive(m, before, args.parts.wire[0], 1.0f);
+    } else {
+      std::copy_n(args.parts.warm + m.slot[before], count, values);
+    }
+    args.parts.poisoned[&m - args.table] = finite ? 0 : 1;
+    if (finite) {
+      cpu_factor factor{work.instructions, values, m.length(before), static_cast<int>(m.rank)};
+      Codec::low_rank_type::orthogonalizer_type::orthogonalize(factor);
+    } else {
+      raise_flag(args);
+      std::fill_n(values, count, 0.0f);
+    }
+  });
   return {};
 }
 
-template <class Codec, class Element>
-requires is_low_rank<Codec>
+//! Gradient to Q or, when alternating, to the factor of the turn.
+template <is_low_rank Codec, class Element>
 [[nodiscard]] status run_stage(stage::encode, cpu_work<Codec, Element> const& work)
 {
-  cpu_low_rank{work}.encode();
+  cpu_low_rank const all{work};
+  auto const& args = work.args;
+  int const now    = all.turn();
+  all.multiply(now, args.parts.factor[0]);
+  if (agrees<Codec>) { return {}; }
+  std::uint64_t used = 0;
+  if (args.chunks > 0) {
+    matrix_record const& last = args.table[args.chunks - 1];
+    used                      = last.slot[now] + last.rank * last.length(now);
+  }
+  std::fill_n(
+    args.parts.wire[1] + used, args.parts.elements - used, typename Codec::wire_element{});
   return {};
 }
 
-template <class Codec, class Element>
-requires is_low_rank<Codec>
+//! Reduced factor to gradient, residual and warm start.
+template <is_low_rank Codec, class Element>
 [[nodiscard]] status run_stage(stage::decode, cpu_work<Codec, Element> const& work)
 {
-  cpu_low_rank{work}.decode();
+  cpu_low_rank const all{work};
+  auto const& args  = work.args;
+  int const now     = all.turn();
+  float const share = 1.0f / static_cast<float>(args.world);
+  all.for_each_matrix([&](matrix_record const& m) {
+    if (!all.receive(m, now, args.parts.wire[1], share)) {
+      args.parts.poisoned[&m - args.table] = 1;
+      raise_flag(args);
+    }
+  });
+  bool const keeps = !step_is_poisoned(args);
+  all.for_each_block(
+    args.parts.row_blocks,
+    [](matrix_record const& m) { return m.first_rows; },
+    [&](matrix_record const& m, std::uint64_t begin) { all.reconstruct(m, now, begin, keeps); });
+  if (!keeps) { return {}; }
+  all.for_each_matrix([&](matrix_record& m) {
+    std::copy_n(
+      args.parts.factor[1] + m.slot[now], m.rank * m.length(now), args.parts.warm + m.slot[now]);
+    ++m.turns;
+    all.refresh(m, now, m.turns);
+  });
   return {};
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Products of blocks for one instruction set. Included once for each by cpu_low_rank_kernels.hpp, after vectors.inl.
+//! Products of blocks for one instruction set. Included once for each by cpu_factor.hpp, after vectors.inl.
 //!
 //! All instruction sets add in the same order: within a block ascending, by fused multiply-adds or in double, where products
 //! of floats are exact; then the blocks, ascending.

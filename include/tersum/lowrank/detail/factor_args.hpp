@@ -10,7 +10,6 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/kernel_args.hpp>
-#include <tersum/lowrank/detail/product_slices.hpp>
 #include <tersum/lowrank/matrix_record.hpp>
 #include <tersum/random/philox.hpp>
 #include <tersum/types.hpp>

@@ -12,7 +12,6 @@
 #include <tersum/detail/sections.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/lowrank/detail/factor_args.hpp>
-#include <tersum/lowrank/low_rank.hpp>
 #include <tersum/lowrank/matrix_record.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/state.hpp>
@@ -32,7 +31,7 @@ class factor_counts : public plan_counts<Codec> {
  public:
   using parts_type               = factor_args<wire>;
   using entry_type               = matrix_record;
-  static constexpr bool paired   = Codec::schedule == low_rank_schedule::paired;
+  static constexpr bool paired   = agrees<Codec>;
   static constexpr bool may_grow = true;  // if least_saving is 0
 
   constexpr factor_counts(Codec const& codec, layout const& gradient, world const& ranks)

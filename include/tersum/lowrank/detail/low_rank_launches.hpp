@@ -11,7 +11,6 @@
 #include <tersum/exchange/detail/exchange_launches.hpp>
 #include <tersum/exchange/detail/launch_list.hpp>
 #include <tersum/lowrank/detail/block_low_rank.hpp>
-#include <tersum/lowrank/detail/block_matrix.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/status.hpp>
 #include <tersum/tuning.hpp>
@@ -82,8 +81,7 @@ struct keep_all_warm : kernel_of_threads<factor_threads, &cuda_tuning::small_blo
 };
 //! @}
 
-template <class Executor, class Codec, class Element>
-requires is_low_rank<Codec>
+template <class Executor, is_low_rank Codec, class Element>
 [[nodiscard]] status run_stage(stage::initialize const& stage,
                                launch_list<Executor, Codec, Element>& launches)
 {
@@ -122,15 +120,13 @@ template <bool First>
 }
 
 //! Gradient to P, from the warm start.
-template <class Executor, class Codec, class Element>
-requires is_low_rank<Codec>
+template <class Executor, is_low_rank Codec, class Element>
 [[nodiscard]] status run_stage(stage::measure, launch_list<Executor, Codec, Element>& launches)
 {
   return launch_product<true>(launches);
 }
 
-template <class Executor, class Codec, class Element>
-requires is_low_rank<Codec>
+template <class Executor, is_low_rank Codec, class Element>
 [[nodiscard]] status run_stage(stage::orthonormalize,
                                launch_list<Executor, Codec, Element>& launches)
 {
@@ -139,16 +135,14 @@ requires is_low_rank<Codec>
 }
 
 //! Gradient to Q or, when alternating, to the factor of the turn.
-template <class Executor, class Codec, class Element>
-requires is_low_rank<Codec>
+template <class Executor, is_low_rank Codec, class Element>
 [[nodiscard]] status run_stage(stage::encode, launch_list<Executor, Codec, Element>& launches)
 {
   return launch_product<false>(launches);
 }
 
 //! All kernels that may find a value that is not finite come before the one that writes residuals.
-template <class Executor, class Codec, class Element>
-requires is_low_rank<Codec>
+template <class Executor, is_low_rank Codec, class Element>
 [[nodiscard]] status run_stage(stage::decode, launch_list<Executor, Codec, Element>& launches)
 {
   auto const& plan = launches.plan();

@@ -14,7 +14,7 @@
 #include <tersum/quantize/detail/lookup_ramps.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/philox.hpp>
-#include <tersum/rotate/detail/butterflies.hpp>
+#include <tersum/rotate/thread_hadamard.hpp>
 
 namespace tersum::inline v0::detail {
 

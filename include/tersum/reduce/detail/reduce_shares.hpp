@@ -141,42 +141,9 @@ TERSUM_LANES_TARGET __attribute__((aligned(64))) void add_lanes_avx2(std::uint32
 
 namespace tersum::inline v0::detail {
 
-//! @brief One stretch: a plain loop that each instruction set's compiler vectorizes. It begins at a line of the cache, so that
-//! its speed does not depend on what was linked before it.
-template <class Op>
-__attribute__((aligned(64))) void reduce_stretch_baseline(typename Op::element* to,
-                                                          typename Op::element const* a,
-                                                          typename Op::element const* b,
-                                                          std::size_t count)
-{
-  for (std::size_t i = 0; i < count; ++i) { to[i] = Op{}(a[i], b[i]); }
-}
-
-#if defined(__x86_64__)
-template <class Op>
-__attribute__((target("avx2,fma,f16c"), aligned(64))) void reduce_stretch_avx2(
-  typename Op::element* to,
-  typename Op::element const* a,
-  typename Op::element const* b,
-  std::size_t count)
-{
-  for (std::size_t i = 0; i < count; ++i) { to[i] = Op{}(a[i], b[i]); }
-}
-
-template <class Op>
-__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c"), aligned(64))) void
-reduce_stretch_avx512(typename Op::element* to,
-                      typename Op::element const* a,
-                      typename Op::element const* b,
-                      std::size_t count)
-{
-  for (std::size_t i = 0; i < count; ++i) { to[i] = Op{}(a[i], b[i]); }
-}
-#endif
-
 //! @brief to[i] = op(a[i], b[i]); `to` may be `a` or `b`.
 template <class Op>
-void reduce_range([[maybe_unused]] instruction_set set,
+void reduce_range(instruction_set set,
                   typename Op::element* to,
                   typename Op::element const* a,
                   typename Op::element const* b,
@@ -192,10 +159,8 @@ void reduce_range([[maybe_unused]] instruction_set set,
     }
     if (set == instruction_set::avx2) { return add_lanes_avx2<vector_lanes<Op>>(to, a, b, count); }
   }
-  if (set == instruction_set::avx512) { return reduce_stretch_avx512<Op>(to, a, b, count); }
-  if (set == instruction_set::avx2) { return reduce_stretch_avx2<Op>(to, a, b, count); }
 #endif
-  reduce_stretch_baseline<Op>(to, a, b, count);
+  reduce_stretch<Op>(set, to, a, b, count);
 }
 
 //! @brief to[i] = op(a[i], b[i]) for first <= i < last of arrays of `count` elements; `to` may be `a` or `b`.

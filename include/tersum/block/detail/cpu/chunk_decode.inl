@@ -4,12 +4,6 @@
 //! @file
 //! Summed codes of one chunk to their mean on one CPU thread, on top of chunk_rows.inl.
 
-//! @brief What is counted of a chunk's codes when it is decoded.
-struct decoded_counts {
-  std::uint64_t square_sum = 0;
-  std::uint64_t at_limit   = 0;
-};
-
 //! @brief Unpacks one block of rows and begins the inverse transform.
 template <class Codec, chunk_pointer To>
 TERSUM_SIMD void decode_block(int world,
@@ -18,7 +12,7 @@ TERSUM_SIMD void decode_block(int world,
                               std::uint32_t const* chunk_words,
                               To to,
                               float* rows,
-                              decoded_counts& counts)
+                              chunk_step& counts)
 {
   constexpr int size    = Codec::chunk_size;
   using shape           = rows_of<size>;
@@ -97,8 +91,8 @@ TERSUM_SIMD void decode_block(int world,
   }
   if (saturates<Codec>) {
     for (int lane = 0; lane < width; ++lane) {
-      counts.at_limit += static_cast<std::uint32_t>(limits[lane]);
-      counts.square_sum += static_cast<std::uint64_t>(squares[lane]);
+      counts.saturated += static_cast<std::uint32_t>(limits[lane]);
+      counts.square_sum += static_cast<std::uint32_t>(squares[lane]);
     }
   }
 }
@@ -118,7 +112,7 @@ TERSUM_TARGET inline void decode_chunk(int world,
   alignas(64) float rows[extent(size)];
   std::uint32_t signs[sign_room<size>];
   chunk_signs<size, Codec::rotates_chunks>(chunk, sign_key, signs);
-  decoded_counts counts;
+  chunk_step counts{};
   for (int block = 0; block < shape::blocks; ++block) {
     for (int part = 0; part < shape::split; ++part) {
       decode_block<Codec>(world, block, part, chunk_words, to, rows, counts);
@@ -126,6 +120,6 @@ TERSUM_TARGET inline void decode_chunk(int world,
   }
   invert_rows<Codec>(rows);
   store_rows<size, Codec::rotates_chunks>(to, signs, scale, rows);
-  if (saturates<Codec>) { step.saturated = static_cast<std::uint32_t>(counts.at_limit); }
-  if (tracks<Codec>) { step.square_sum = static_cast<std::uint32_t>(counts.square_sum); }
+  if (saturates<Codec>) { step.saturated = counts.saturated; }
+  if (tracks<Codec>) { step.square_sum = counts.square_sum; }
 }

@@ -187,23 +187,7 @@ TERSUM_TARGET inline void encode_chunk(Codec const& codec,
   // from where its operands were loaded.
   if (scale == 0.0f) { std::fill_n(chunk_words, size / Codec::lanes::lanes, Codec::zero_word); }
   if constexpr (feeds_back<Codec>) {
-    constexpr int levels = Codec::rotates_chunks ? shape::wire_levels : 0;
-    constexpr int stride = shape::split * width;
-    for (int start = 0; levels > 0 && start < shape::count * width;
-         start += shape::in_block * stride) {
-      for (int part = 0; part < shape::split; ++part) {
-        floats v[shape::in_block];
-        TERSUM_UNROLL
-        for (int k = 0; k < shape::in_block; ++k) {
-          v[k] = load(rows + start + part * width + k * stride);
-        }
-        row_butterflies<0, levels>(v);
-        TERSUM_UNROLL
-        for (int k = 0; k < shape::in_block; ++k) {
-          store(rows + start + part * width + k * stride, v[k]);
-        }
-      }
-    }
+    if (Codec::rotates_chunks) { wire_rows<size, false>(rows, from); }
     invert_rows<Codec>(rows);
     store_rows<size, Codec::rotates_chunks>(own, signs, 1.0f, rows);
   }

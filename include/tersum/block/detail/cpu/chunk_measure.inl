@@ -29,7 +29,7 @@ TERSUM_SIMD void add_pairs(floats (&sums)[Room])
 
 //! @brief The squared norm of a chunk by the tree of `chunk_norms`.
 template <int Size, chunk_pointer From>
-TERSUM_SIMD float norm_of(From from)
+TERSUM_TARGET inline float square_norm(From from)
 {
   constexpr int vectors = (Size < 256 ? Size : 256) / width;
   constexpr int group   = minimum(vectors, width == 16 ? 16 : 8);  // as many as registers hold
@@ -50,13 +50,6 @@ TERSUM_SIMD float norm_of(From from)
   }
   add_pairs<vectors>(sums);
   return add_lanes(sums[0]);
-}
-
-//! @brief The squared norm of one chunk.
-template <int Size, chunk_pointer From>
-TERSUM_TARGET inline float square_norm(From from)
-{
-  return norm_of<Size>(from);
 }
 
 //! @brief The bits of the largest magnitude of one rotated chunk, unnormalized; NaN is above infinity.

@@ -228,6 +228,37 @@ TERSUM_SIMD void middle_rows(float* rows)
   }
 }
 
+//! @brief The first of the rows of a row block.
+template <int Size>
+TERSUM_SIMD int first_row_of(int block, int part)
+{
+  return rows_of<Size>::number(block, part, 0) * width;
+}
+
+//! @brief The butterflies of index bits 3 to 7, the last ones forward and the first ones backward. If it is to `Fetch`, it
+//! prefetches the gradient beyond the chunk for writing.
+template <int Size, bool Fetch, chunk_pointer Chunk>
+TERSUM_SIMD void wire_rows(float* rows, [[maybe_unused]] Chunk gradient)
+{
+  using shape          = rows_of<Size>;
+  constexpr int stride = shape::split * width;
+  for (int block = 0; block < shape::blocks; ++block) {
+    for (int part = 0; part < shape::split; ++part) {
+      int const start    = first_row_of<Size>(block, part);
+      float* const first = rows + start;
+      floats v[shape::in_block];
+      TERSUM_UNROLL
+      for (int k = 0; k < shape::in_block; ++k) {
+        if constexpr (Fetch) { fetch_beyond<true>(gradient + (start + k * stride)); }
+        v[k] = load(first + k * stride);
+      }
+      row_butterflies<0, shape::wire_levels>(v);
+      TERSUM_UNROLL
+      for (int k = 0; k < shape::in_block; ++k) { store(first + k * stride, v[k]); }
+    }
+  }
+}
+
 //! @brief Brings a whole chunk into rows, with all butterflies but those of the wire blocks.
 template <class Codec, chunk_pointer From>
 TERSUM_SIMD void rotate_rows(From from, std::uint32_t const* signs, float* rows)

@@ -17,37 +17,6 @@ TERSUM_SIMD int group_of(int block, int part, int lane)
   return (block + upper) * 8 + 4 * part + lane % 8;
 }
 
-//! @brief The first of the 32 rows of a row block.
-template <int Size>
-TERSUM_SIMD int first_row_of(int block, int part)
-{
-  return rows_of<Size>::number(block, part, 0) * width;
-}
-
-//! @brief The butterflies of index bits 3 to 7, the last ones forward and the first ones backward. If it is to `Fetch`, it
-//! prefetches the gradient beyond the chunk for writing.
-template <int Size, bool Fetch, chunk_pointer Chunk>
-TERSUM_SIMD void wire_rows(float* rows, [[maybe_unused]] Chunk gradient)
-{
-  using shape          = rows_of<Size>;
-  constexpr int stride = shape::split * width;
-  for (int block = 0; block < shape::blocks; ++block) {
-    for (int part = 0; part < shape::split; ++part) {
-      int const start    = first_row_of<Size>(block, part);
-      float* const first = rows + start;
-      floats v[shape::in_block];
-      TERSUM_UNROLL
-      for (int k = 0; k < shape::in_block; ++k) {
-        if constexpr (Fetch) { fetch_beyond<true>(gradient + (start + k * stride)); }
-        v[k] = load(first + k * stride);
-      }
-      row_butterflies<0, shape::wire_levels>(v);
-      TERSUM_UNROLL
-      for (int k = 0; k < shape::in_block; ++k) { store(first + k * stride, v[k]); }
-    }
-  }
-}
-
 //! @brief A chunk to rows, signed and rotated without the factor 1 / sqrt(Size), or as it is.
 template <int Size, bool Rotate, chunk_pointer From>
 TERSUM_TARGET void rotate_to_rows(std::uint64_t sign_key,
@@ -76,19 +45,6 @@ TERSUM_TARGET void rotate_from_rows(
     middle_rows<Size>(rows);
   }
   store_rows<Size, Rotate>(to, signs, scale, rows);
-}
-
-//! @brief A chunk between an array in its own order and rows; nothing is rotated.
-template <int Size, class Element>
-TERSUM_TARGET void array_to_rows(Element const* from, float* rows)
-{
-  load_rows<Size, false>(from, nullptr, rows);
-}
-
-template <int Size, class Element>
-TERSUM_TARGET void rows_to_array(float const* rows, Element* to)
-{
-  store_rows<Size, false>(to, nullptr, 1.0f, rows);
 }
 
 //! @brief Stores the packed codes of 32 rows, `Bits` words in each lane, as the words of their groups.

@@ -4,6 +4,16 @@
 //! @file
 //! Arrays of elements: sums and conversions.
 
+//! @brief to[i] = Op{}(a[i], b[i]): a plain loop, which the compiler makes vectors of.
+template <class Op, class Element>
+TERSUM_TARGET void reduce_stretch(Element* to,
+                                  Element const* a,
+                                  Element const* b,
+                                  std::size_t count)
+{
+  for (std::size_t i = 0; i < count; ++i) { to[i] = Op{}(a[i], b[i]); }
+}
+
 //! @brief to[i] = factor * a[i] + b[i] with one rounding.
 TERSUM_TARGET inline void fused_add(
   float factor, float const* a, float const* b, int count, float* to)

@@ -150,6 +150,13 @@ TERSUM_KERNEL(load_whole)
 TERSUM_KERNEL(store_whole)
 // clang-format on
 
+template <class Op, class Element>
+void reduce_stretch(
+  instruction_set set, Element* to, Element const* a, Element const* b, std::size_t count)
+{
+  TERSUM_DISPATCH(set, true, reduce_stretch<Op>(to, a, b, count));
+}
+
 template <int Size, bool Rotate = true, chunk_pointer From>
 void rotate_to_rows(
   instruction_set set, std::uint64_t sign_key, std::uint64_t chunk, From from, float* rows)
@@ -163,18 +170,6 @@ void rotate_from_rows(
 {
   TERSUM_DISPATCH(
     set, Size >= 512, rotate_from_rows<Size, Rotate>(sign_key, chunk, scale, rows, to));
-}
-
-template <int Size, class Element>
-void array_to_rows(instruction_set set, Element const* from, float* rows)
-{
-  TERSUM_DISPATCH(set, Size >= 512, array_to_rows<Size>(from, rows));
-}
-
-template <int Size, class Element>
-void rows_to_array(instruction_set set, float const* rows, Element* to)
-{
-  TERSUM_DISPATCH(set, Size >= 512, rows_to_array<Size>(rows, to));
 }
 
 template <class Quantizer, int Size>
