@@ -10,7 +10,6 @@
 #include <tersum/execute/executor.hpp>
 #include <tersum/status.hpp>
 
-#include <cstddef>
 #include <span>
 
 namespace tersum::inline v0 {

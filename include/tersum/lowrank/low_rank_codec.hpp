@@ -20,7 +20,6 @@
 #include <tersum/stages.hpp>
 #include <tersum/types.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 

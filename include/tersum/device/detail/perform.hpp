@@ -16,7 +16,6 @@
 #include <tersum/types.hpp>
 
 #include <algorithm>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>

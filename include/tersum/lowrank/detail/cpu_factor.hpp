@@ -7,7 +7,6 @@
 #pragma once
 
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
-#include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/lowrank/matrix_record.hpp>
 #include <tersum/lowrank/orthogonalizers.hpp>

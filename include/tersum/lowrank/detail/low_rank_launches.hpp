@@ -6,7 +6,6 @@
 
 #pragma once
 
-#include <tersum/config.hpp>
 #include <tersum/exchange/detail/exchange_kernels.hpp>
 #include <tersum/exchange/detail/exchange_launches.hpp>
 #include <tersum/exchange/detail/launch_list.hpp>
