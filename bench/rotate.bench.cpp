@@ -50,8 +50,11 @@ void run_partial(benchmark::State& state, tersum::cpu_executor const& exec, std:
   auto const work = [&](std::size_t turn) {
     pair const& p = pairs[turn];
     tersum::detail::parallel_for(exec.threads, n / Size, [&](std::uint64_t chunk) {
-      tersum::detail::rotate_to_rows<Size>(
-        exec.instructions, 1, chunk, p.from.data() + chunk * Size, p.to.data() + chunk * Size);
+      tersum::detail::rotate_to_rows<Size>(exec.instructions,
+                                           std::uint64_t{1},
+                                           chunk,
+                                           p.from.data() + chunk * Size,
+                                           p.to.data() + chunk * Size);
     });
   };
   if (!room.writes_all(std::as_writable_bytes(pairs[0].to), {}, [&] { work(0); })) {

@@ -43,13 +43,14 @@ coded<Form, Size> code(instruction_set set, std::vector<float> const& in)
   coded<Form, Size> out;
   out.words.fill(0xdeadbeefU);
   std::array<float, Size> rows;
-  detail::rotate_to_rows<Size, false>(set, 0, 0, in.data(), rows.data());
+  constexpr std::uint64_t none = 0;
+  detail::rotate_to_rows<Size, false>(set, none, none, in.data(), rows.data());
   out.scale = codes::template encode<no_dither>(set, {}, 0, rows.data(), out.words.data());
   codes::add(set, out.words.data(), .37F, rows.data(), false);
-  detail::rotate_from_rows<Size, false>(set, 0, 0, 1.0f, rows.data(), out.added.data());
+  detail::rotate_from_rows<Size, false>(set, none, none, 1.0f, rows.data(), out.added.data());
   rows.fill(std::numeric_limits<float>::quiet_NaN());
   codes::add(set, out.words.data(), 1, rows.data(), true);
-  detail::rotate_from_rows<Size, false>(set, 0, 0, 1.0f, rows.data(), out.fresh.data());
+  detail::rotate_from_rows<Size, false>(set, none, none, 1.0f, rows.data(), out.fresh.data());
   return out;
 }
 

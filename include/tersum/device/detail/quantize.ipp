@@ -183,8 +183,14 @@ status dequantize(Executor const& exec,
       detail::parallel_for(threads, steps.size(), [&](std::uint64_t chunk) {
         detail::write_whole_chunk<size>(to, chunk, [&](element* values_of) {
           chunk_step counts{};
-          detail::decode_chunk<codes>(
-            set, world, 0, chunk, steps[chunk], words.data() + chunk * room, values_of, counts);
+          detail::decode_chunk<codes>(set,
+                                      world,
+                                      std::uint64_t{0},
+                                      chunk,
+                                      steps[chunk],
+                                      words.data() + chunk * room,
+                                      values_of,
+                                      counts);
         });
       });
     },

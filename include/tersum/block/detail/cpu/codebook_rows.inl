@@ -18,7 +18,7 @@ TERSUM_SIMD int group_of(int block, int part, int lane)
 }
 
 //! @brief A chunk to rows, signed and rotated without the factor 1 / sqrt(Size), or as it is.
-template <int Size, bool Rotate, chunk_pointer From>
+template <int Size, bool Rotate = true, chunk_pointer From>
 TERSUM_TARGET void rotate_to_rows(std::uint64_t sign_key,
                                   std::uint64_t chunk,
                                   From from,
@@ -34,7 +34,7 @@ TERSUM_TARGET void rotate_to_rows(std::uint64_t sign_key,
 }
 
 //! @brief Undoes it, multiplied by `scale`. Overwrites the rows.
-template <int Size, bool Rotate, chunk_pointer To>
+template <int Size, bool Rotate = true, chunk_pointer To>
 TERSUM_TARGET void rotate_from_rows(
   std::uint64_t sign_key, std::uint64_t chunk, float scale, float* rows, To to)
 {

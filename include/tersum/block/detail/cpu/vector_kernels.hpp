@@ -105,36 +105,6 @@ void encode_chunk(instruction_set set,
                   encode_chunk(codec, key, sign_key, chunk, scale, from, source, chunk_words, own));
 }
 
-template <class Codec, chunk_pointer To>
-void decode_chunk(instruction_set set,
-                  int world,
-                  std::uint64_t sign_key,
-                  std::uint64_t chunk,
-                  float scale,
-                  std::uint32_t const* chunk_words,
-                  To to,
-                  chunk_step& step)
-{
-  TERSUM_DISPATCH(set,
-                  Codec::chunk_size >= 256,
-                  decode_chunk<Codec>(world, sign_key, chunk, scale, chunk_words, to, step));
-}
-
-template <int Size, chunk_pointer From>
-[[nodiscard]] float square_norm(instruction_set set, From from)
-{
-  TERSUM_DISPATCH(set, true, square_norm<Size>(from));
-}
-
-template <class Codec, chunk_pointer From>
-[[nodiscard]] std::uint32_t largest_magnitude(instruction_set set,
-                                              std::uint64_t sign_key,
-                                              std::uint64_t chunk,
-                                              From from)
-{
-  TERSUM_DISPATCH(set, Codec::chunk_size >= 256, largest_magnitude<Codec>(sign_key, chunk, from));
-}
-
 // clang-format off
 TERSUM_KERNEL(fused_add)
 TERSUM_KERNEL(add_scaled)
@@ -148,45 +118,29 @@ TERSUM_KERNEL(largest_of)
 TERSUM_KERNEL(multiply_by_scales)
 TERSUM_KERNEL(load_whole)
 TERSUM_KERNEL(store_whole)
+
+// Kernels with explicit template arguments; TERSUM_LIST declares them.
+#define TERSUM_LIST(...) __VA_ARGS__
+#define TERSUM_KERNEL_OF(name, wide, parameters, ...)                                              \
+  template <parameters, class... Arguments>                                                        \
+  auto name(instruction_set instructions, Arguments&&... arguments)                                \
+  {                                                                                                \
+    TERSUM_DISPATCH(instructions, wide, name<__VA_ARGS__>(arguments...));                          \
+  }
+TERSUM_KERNEL_OF(reduce_stretch, true, TERSUM_LIST(class Op), Op)
+TERSUM_KERNEL_OF(square_norm, true, TERSUM_LIST(int Size), Size)
+TERSUM_KERNEL_OF(largest_magnitude, Codec::chunk_size >= 256, TERSUM_LIST(class Codec), Codec)
+TERSUM_KERNEL_OF(decode_chunk, Codec::chunk_size >= 256, TERSUM_LIST(class Codec), Codec)
+TERSUM_KERNEL_OF(rotate_to_rows, Size >= 512, TERSUM_LIST(int Size, bool... Rotate), Size, Rotate...)
+TERSUM_KERNEL_OF(rotate_from_rows, Size >= 512, TERSUM_LIST(int Size, bool... Rotate), Size, Rotate...)
+TERSUM_KERNEL_OF(quantize_rows, Size >= 512, TERSUM_LIST(class Quantizer, int Size), Quantizer, Size)
+TERSUM_KERNEL_OF(add_levels, Size >= 512, TERSUM_LIST(class Quantizer, int Size), Quantizer, Size)
 // clang-format on
-
-template <class Op, class Element>
-void reduce_stretch(
-  instruction_set set, Element* to, Element const* a, Element const* b, std::size_t count)
-{
-  TERSUM_DISPATCH(set, true, reduce_stretch<Op>(to, a, b, count));
-}
-
-template <int Size, bool Rotate = true, chunk_pointer From>
-void rotate_to_rows(
-  instruction_set set, std::uint64_t sign_key, std::uint64_t chunk, From from, float* rows)
-{
-  TERSUM_DISPATCH(set, Size >= 512, rotate_to_rows<Size, Rotate>(sign_key, chunk, from, rows));
-}
-
-template <int Size, bool Rotate = true, chunk_pointer To>
-void rotate_from_rows(
-  instruction_set set, std::uint64_t sign_key, std::uint64_t chunk, float scale, float* rows, To to)
-{
-  TERSUM_DISPATCH(
-    set, Size >= 512, rotate_from_rows<Size, Rotate>(sign_key, chunk, scale, rows, to));
-}
-
-template <class Quantizer, int Size>
-[[nodiscard]] float quantize_rows(instruction_set set, float const* rows, std::uint32_t* to)
-{
-  TERSUM_DISPATCH(set, Size >= 512, quantize_rows<Quantizer, Size>(rows, to));
-}
-
-template <class Quantizer, int Size>
-void add_levels(
-  instruction_set set, std::uint32_t const* from, float scale, float* rows, bool fresh)
-{
-  TERSUM_DISPATCH(set, Size >= 512, add_levels<Quantizer, Size>(from, scale, rows, fresh));
-}
 
 #undef TERSUM_DISPATCH
 #undef TERSUM_KERNEL
+#undef TERSUM_KERNEL_OF
+#undef TERSUM_LIST
 #undef TERSUM_SIMD_SOURCE
 
 }  // namespace tersum::inline v0::detail
