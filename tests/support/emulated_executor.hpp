@@ -61,7 +61,6 @@ struct basic_emulated_executor : exchange_launches<basic_emulated_executor<Of...
       return {};
     } else {
       using vector = detail::element_vector<typename Op::element>;
-      using single = detail::single_element<typename Op::element>;
       auto const misplace =
         (reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(a) |
          reinterpret_cast<std::uintptr_t>(b)) %
@@ -72,22 +71,17 @@ struct basic_emulated_executor : exchange_launches<basic_emulated_executor<Of...
              tuned.cuda.reduce_threads,
              0,
              [&](auto& context) {
-               detail::reduce_neighbours<Op, tuned.cuda.reduce_vectors>(
-                 context,
-                 reinterpret_cast<vector*>(to),
-                 reinterpret_cast<vector const*>(a),
-                 reinterpret_cast<vector const*>(b),
-                 vectors);
+               detail::reduce_vectors_of<Op>(context,
+                                             reinterpret_cast<vector*>(to),
+                                             reinterpret_cast<vector const*>(a),
+                                             reinterpret_cast<vector const*>(b),
+                                             vectors);
              });
       launch(blocks_of<tuned.cuda.reduce_threads>(count - done),
              tuned.cuda.reduce_threads,
              0,
              [&](auto& context) {
-               detail::reduce_neighbours<Op, 1>(context,
-                                                reinterpret_cast<single*>(to + done),
-                                                reinterpret_cast<single const*>(a + done),
-                                                reinterpret_cast<single const*>(b + done),
-                                                count - done);
+               detail::reduce_elements<Op>(context, to + done, a + done, b + done, count - done);
              });
       return {};
     }

@@ -209,7 +209,6 @@ status basic_cuda_executor<Of...>::reduce([[maybe_unused]] Op const& op,
                   count);
   } else {
     using vector = detail::element_vector<element>;
-    using single = detail::single_element<element>;
     auto const misplace =
       (reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(a) |
        reinterpret_cast<std::uintptr_t>(b)) %
@@ -232,9 +231,9 @@ status basic_cuda_executor<Of...>::reduce([[maybe_unused]] Op const& op,
                   (count - done + tuned.cuda.reduce_threads - 1) / tuned.cuda.reduce_threads,
                   tuned.cuda.reduce_threads,
                   0,
-                  reinterpret_cast<single*>(to + done),
-                  reinterpret_cast<single const*>(a + done),
-                  reinterpret_cast<single const*>(b + done),
+                  to + done,
+                  a + done,
+                  b + done,
                   count - done);
   }
 }

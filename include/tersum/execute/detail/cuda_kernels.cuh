@@ -115,19 +115,17 @@ __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
                         element_vector<typename Op::element> const* b,
                         std::size_t count)
 {
-  reduce_neighbours<Op, reduce_vectors<kernel_context_t<Of...>>>(
-    kernel_context_t<Of...>{}, to, a, b, count);
+  reduce_vectors_of<Op>(kernel_context_t<Of...>{}, to, a, b, count);
 }
 
 template <class Op, class... Of>
 __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
-  reduce_threads<kernel_context_t<Of...>>)
-  reduce_elements_kernel(single_element<typename Op::element>* to,
-                         single_element<typename Op::element> const* a,
-                         single_element<typename Op::element> const* b,
-                         std::size_t count)
+  reduce_threads<kernel_context_t<Of...>>) reduce_elements_kernel(typename Op::element* to,
+                                                                  typename Op::element const* a,
+                                                                  typename Op::element const* b,
+                                                                  std::size_t count)
 {
-  reduce_neighbours<Op, 1>(kernel_context_t<Of...>{}, to, a, b, count);
+  reduce_elements<Op>(kernel_context_t<Of...>{}, to, a, b, count);
 }
 
 template <class Op, class... Of>

@@ -44,9 +44,7 @@ struct alignas(Count * sizeof(Element)) neighbours {
   Element element[extent(Count)];
 };
 
-//! @brief Sixteen bytes, and a single element of a reduction.
-template <class Element>
-using single_element = neighbours<Element, 1>;
+//! @brief Sixteen bytes as the elements of a reduction.
 template <class Element>
 using element_vector = neighbours<Element, 16 / static_cast<int>(sizeof(Element))>;
 
@@ -89,34 +87,51 @@ TERSUM_BODY void combine(Context const&,
   }
 }
 
-//! @brief to[i] = op(a[i], b[i]) for `count` vectors, of 16 bytes or single elements, `Times` of them a thread; `to` may be `a`
-//! or `b`.
-template <reduce_op Op, int Times, int Count, class Context>
-TERSUM_BODY void reduce_neighbours(Context const& ctx,
-                                   neighbours<typename Op::element, Count>* to,
-                                   neighbours<typename Op::element, Count> const* a,
-                                   neighbours<typename Op::element, Count> const* b,
+//! @brief to[i] = op(a[i], b[i]) for `count` vectors of 16 bytes; `to` may be `a` or `b`.
+template <reduce_op Op, class Context>
+TERSUM_BODY void reduce_vectors_of(Context const& ctx,
+                                   element_vector<typename Op::element>* to,
+                                   element_vector<typename Op::element> const* a,
+                                   element_vector<typename Op::element> const* b,
                                    std::size_t count)
 {
-  std::size_t const first =
-    static_cast<std::size_t>(ctx.block_rank()) * (reduce_threads<Context> * Times) +
-    ctx.thread_rank();
+  using vector            = element_vector<typename Op::element>;
+  std::size_t const first = static_cast<std::size_t>(ctx.block_rank()) *
+                            (reduce_threads<Context> * reduce_vectors<Context>)+ctx.thread_rank();
   // All loads come before the arithmetic, to keep them in flight together.
-  neighbours<typename Op::element, Count> x[Times], y[Times];
+  vector x[reduce_vectors<Context>], y[reduce_vectors<Context>];
   TERSUM_UNROLL
-  for (unsigned i = 0; i < Times; ++i) {
+  for (unsigned i = 0; i < reduce_vectors<Context>; ++i) {
     if (first + i * reduce_threads<Context> < count) {
       x[i] = ctx.load(a + first + i * reduce_threads<Context>);
       y[i] = ctx.load(b + first + i * reduce_threads<Context>);
     }
   }
   TERSUM_UNROLL
-  for (unsigned i = 0; i < Times; ++i) {
+  for (unsigned i = 0; i < reduce_vectors<Context>; ++i) {
     if (first + i * reduce_threads<Context> < count) {
-      combine<Op, Count>(ctx, Op{}, x[i], y[i], 0);
+      combine<Op, vector::count>(ctx, Op{}, x[i], y[i], 0);
       ctx.store(to + first + i * reduce_threads<Context>, x[i]);
     }
   }
+}
+
+//! @brief to[i] = op(a[i], b[i]) for `count` elements, one for each thread: the rest of an array that is not whole
+//! vectors, or an array that is not aligned.
+template <reduce_op Op, class Context>
+TERSUM_BODY void reduce_elements(Context const& ctx,
+                                 typename Op::element* to,
+                                 typename Op::element const* a,
+                                 typename Op::element const* b,
+                                 std::size_t count)
+{
+  std::size_t const at =
+    static_cast<std::size_t>(ctx.block_rank()) * reduce_threads<Context> + ctx.thread_rank();
+  if (at >= count) { return; }
+  using one = neighbours<typename Op::element, 1>;
+  one sum{ctx.load(a + at)};
+  combine<Op, 1>(ctx, Op{}, sum, one{ctx.load(b + at)}, at);
+  ctx.store(to + at, sum.element[0]);
 }
 
 //! @brief to[i] = op(a[i], b[i], i) for `count` elements of an operation that depends on the position. A thread has four
