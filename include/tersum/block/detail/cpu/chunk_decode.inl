@@ -118,7 +118,7 @@ TERSUM_TARGET inline void decode_chunk(int world,
       decode_block<Codec>(world, block, part, chunk_words, to, rows, counts);
     }
   }
-  invert_rows<Codec>(rows);
+  if (Codec::rotates_chunks) { middle_rows<size>(rows); }
   store_rows<size, Codec::rotates_chunks>(to, signs, scale, rows);
   if (saturates<Codec>) { step.saturated = counts.saturated; }
   if (tracks<Codec>) { step.square_sum = counts.square_sum; }

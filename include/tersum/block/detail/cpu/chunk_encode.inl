@@ -176,7 +176,8 @@ TERSUM_TARGET inline void encode_chunk(Codec const& codec,
   alignas(64) float rows[extent(size)];
   std::uint32_t signs[sign_room<size>];
   chunk_signs<size, Codec::rotates_chunks>(chunk, sign_key, signs);
-  rotate_rows<Codec>(from, signs, rows);
+  load_rows<size, Codec::rotates_chunks>(from, signs, rows);
+  if (Codec::rotates_chunks) { middle_rows<size>(rows); }
   for (int block = 0; block < shape::blocks; ++block) {
     for (int part = 0; part < shape::split; ++part) {
       encode_block<Codec, feeds_back<Codec>>(
@@ -187,8 +188,10 @@ TERSUM_TARGET inline void encode_chunk(Codec const& codec,
   // from where its operands were loaded.
   if (scale == 0.0f) { std::fill_n(chunk_words, size / Codec::lanes::lanes, Codec::zero_word); }
   if constexpr (feeds_back<Codec>) {
-    if (Codec::rotates_chunks) { wire_rows<size, false>(rows, from); }
-    invert_rows<Codec>(rows);
+    if (Codec::rotates_chunks) {
+      wire_rows<size, false>(rows, from);
+      middle_rows<size>(rows);
+    }
     store_rows<size, Codec::rotates_chunks>(own, signs, 1.0f, rows);
   }
 }

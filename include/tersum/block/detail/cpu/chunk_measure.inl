@@ -59,28 +59,12 @@ TERSUM_TARGET inline std::uint32_t largest_magnitude(std::uint64_t sign_key,
                                                      From from)
 {
   constexpr int size = Codec::chunk_size;
-  using shape        = rows_of<size>;
   alignas(64) float rows[extent(size)];
-  std::uint32_t signs[sign_room<size>];
-  chunk_signs<size, Codec::rotates_chunks>(chunk, sign_key, signs);
-  rotate_rows<Codec>(from, signs, rows);
-  constexpr int levels = Codec::rotates_chunks ? shape::wire_levels : 0;
-  constexpr int stride = shape::split * width;
-  integers largest     = {};
-  for (int start = 0; start < shape::count * width; start += shape::in_block * stride) {
-    for (int part = 0; part < shape::split; ++part) {
-      floats v[shape::in_block];
-      TERSUM_UNROLL
-      for (int k = 0; k < shape::in_block; ++k) {
-        v[k] = load(rows + start + part * width + k * stride);
-      }
-      row_butterflies<0, levels>(v);
-      TERSUM_UNROLL
-      for (int k = 0; k < shape::in_block; ++k) {
-        integers const size_of = (integers)(to_bits(v[k]) & 0x7fffffffu);
-        largest                = size_of > largest ? size_of : largest;
-      }
-    }
+  rotate_to_rows<size, Codec::rotates_chunks>(sign_key, chunk, from, rows);
+  integers largest = {};
+  for (int i = 0; i < size; i += width) {
+    integers const size_of = (integers)(to_bits(load(rows + i)) & 0x7fffffffu);
+    largest                = size_of > largest ? size_of : largest;
   }
   std::int32_t result = 0;
   for (int lane = 0; lane < width; ++lane) { result = maximum(result, largest[lane]); }

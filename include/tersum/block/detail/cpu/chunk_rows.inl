@@ -259,21 +259,6 @@ TERSUM_SIMD void wire_rows(float* rows, [[maybe_unused]] Chunk gradient)
   }
 }
 
-//! @brief Brings a whole chunk into rows, with all butterflies but those of the wire blocks.
-template <class Codec, chunk_pointer From>
-TERSUM_SIMD void rotate_rows(From from, std::uint32_t const* signs, float* rows)
-{
-  load_rows<Codec::chunk_size, Codec::rotates_chunks>(from, signs, rows);
-  if constexpr (Codec::rotates_chunks) { middle_rows<Codec::chunk_size>(rows); }
-}
-
-//! @brief The inverse transform of a chunk, after its butterflies within wire blocks.
-template <class Codec>
-TERSUM_SIMD void invert_rows(float* rows)
-{
-  if constexpr (Codec::rotates_chunks) { middle_rows<Codec::chunk_size>(rows); }
-}
-
 //! @brief Where the words of one lane group of a block go.
 template <class Codec>
 TERSUM_SIMD std::uint32_t* block_words(std::uint32_t* chunk_words, int wire_block, int part)
