@@ -132,7 +132,8 @@ status quantize(Executor const& exec,
         detail::with_whole_chunk<size>(from, chunk, [&]<class From>(From const* of) {
           detail::chunk_source<From> const source{of, nullptr};
           std::uint32_t* const to = words.data() + chunk * room;
-          detail::encode_chunk(set, codes, key, 0, chunk, scales[chunk], of, source, to, nullptr);
+          detail::encode_chunk(
+            set, codes, key, std::uint64_t{0}, chunk, scales[chunk], of, source, to, nullptr);
         });
       });
     },

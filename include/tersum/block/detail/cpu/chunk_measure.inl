@@ -4,16 +4,6 @@
 //! @file
 //! What the ranks agree on of one chunk, on one CPU thread, on top of chunk_rows.inl: norms and magnitudes.
 
-//! @brief The sum of the lanes, neighbours first.
-TERSUM_SIMD float add_lanes(floats v)
-{
-  v = v + exchange<1>(v);
-  v = v + exchange<2>(v);
-  if constexpr (width >= 8) { v = v + exchange<4>(v); }
-  if constexpr (width >= 16) { v = v + exchange<8>(v); }
-  return v[0];
-}
-
 //! @brief Adds neighbours among the lanes of `Count` vectors until one vector is left.
 template <int Count, std::size_t Room>
 TERSUM_SIMD void add_pairs(floats (&sums)[Room])
@@ -49,7 +39,12 @@ TERSUM_TARGET inline float square_norm(From from)
     for (int i = 0; i < group; ++i) { sums[first + i] = some[i]; }
   }
   add_pairs<vectors>(sums);
-  return add_lanes(sums[0]);
+  floats v = sums[0];
+  v        = v + exchange<1>(v);
+  v        = v + exchange<2>(v);
+  if constexpr (width >= 8) { v = v + exchange<4>(v); }
+  if constexpr (width >= 16) { v = v + exchange<8>(v); }
+  return v[0];
 }
 
 //! @brief The bits of the largest magnitude of one rotated chunk, unnormalized; NaN is above infinity.

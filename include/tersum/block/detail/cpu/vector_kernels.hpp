@@ -88,21 +88,10 @@ void fill_chunk(Element* to, std::uint32_t count, float value)
 // Vectors of 16 floats take chunks of at least 256 coordinates, and with codebooks, whose lanes hold 32 positions of the wire,
 // of 512.
 
-template <class Codec, chunk_pointer From, class Source>
-void encode_chunk(instruction_set set,
-                  Codec const& codec,
-                  dither_key const& key,
-                  std::uint64_t sign_key,
-                  std::uint64_t chunk,
-                  float scale,
-                  From from,
-                  Source const& source,
-                  std::uint32_t* chunk_words,
-                  float* own)
+template <class Codec, class... Arguments>
+void encode_chunk(instruction_set set, Codec const& codec, Arguments&&... arguments)
 {
-  TERSUM_DISPATCH(set,
-                  Codec::chunk_size >= 256,
-                  encode_chunk(codec, key, sign_key, chunk, scale, from, source, chunk_words, own));
+  TERSUM_DISPATCH(set, Codec::chunk_size >= 256, encode_chunk(codec, arguments...));
 }
 
 // clang-format off
