@@ -64,7 +64,6 @@ template <class Orthogonalizer, int Rank>
 class exchange {
  public:
   using codec_type = low_rank_codec<low_rank<Rank, Orthogonalizer>>;
-  using stages     = detail::cpu_low_rank<codec_type, float>;
 
   explicit exchange(cpu_executor const& exec)
     : exec_(exec), plan_(codec_type{}.plan({shape_.coordinates, shape_.tensors}, {})),
@@ -97,7 +96,15 @@ class exchange {
   }
 
   [[nodiscard]] status const& failure() const { return failure_; }
-  [[nodiscard]] stages work() const { return {exec_.threads, exec_.instructions, args_}; }
+  //! A stage of the codec's own.
+  template <class Stage>
+  void run(Stage stage) const
+  {
+    static constexpr cpu_tuning numbers = tuning{}.cpu;
+    (void)detail::run_stage(stage,
+                            detail::cpu_work<codec_type, float>{
+                              exec_.threads, exec_.instructions, plan_, args_, numbers});
+  }
   [[nodiscard]] auto const& plan() const { return plan_; }
   [[nodiscard]] std::span<float> left() const
   {
@@ -136,7 +143,6 @@ void run(benchmark::State& state,
 {
   exchange<Orthogonalizer, Rank> one{exec};
   require(one.failure());
-  auto const stages = one.work();
   std::vector<float> const gradient(one.gradient().begin(), one.gradient().end());
   std::span<float> const factor = one.left();
   std::vector<float> copy(factor.size());
@@ -151,11 +157,11 @@ void run(benchmark::State& state,
         copy_on_threads(
           exec.threads, std::as_writable_bytes(one.gradient()), std::as_bytes(std::span{gradient}));
       });
-      double taken          = timed(stage::products, [&] { stages.measure(); });
+      double taken          = timed(stage::products, [&] { one.run(tersum::stage::measure{}); });
       double const copied = time_ns([&] { std::copy(factor.begin(), factor.end(), copy.begin()); });
       taken += timed(stage::orthogonalize, [&] { orthogonalize(one); });
-      taken += timed(stage::products, [&] { stages.encode(); });
-      taken += timed(stage::reconstruct, [&] { stages.decode(); });
+      taken += timed(stage::products, [&] { one.run(tersum::stage::encode{}); });
+      taken += timed(stage::reconstruct, [&] { one.run(tersum::stage::decode{}); });
       times.add(taken, what == stage::orthogonalize ? copied : restored);
     }
     state.SetIterationTime(1e-9 * times.work_ns());
@@ -186,7 +192,7 @@ void add_stage(
 template <class Orthogonalizer, int Rank>
 void add_steps(std::string const& name)
 {
-  auto const settle = [](auto& one) { one.work().orthonormalize(); };
+  auto const settle = [](auto& one) { one.run(tersum::stage::orthonormalize{}); };
   for (int const threads : thread_counts(2)) {
     add_stage<Orthogonalizer, Rank>(stage::products, "products", name, threads, settle);
     add_stage<Orthogonalizer, Rank>(stage::orthogonalize, "orthogonalize", name, threads, settle);
