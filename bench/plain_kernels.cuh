@@ -10,8 +10,12 @@
 #include <tersum/block/block_load.hpp>
 #include <tersum/block/block_norm.hpp>
 #include <tersum/block/cuda_context.cuh>
+#include <tersum/block/thread_values.hpp>
 #include <tersum/quantize/block_codes.hpp>
+#include <tersum/quantize/block_levels.hpp>
+#include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/quantize/stochastic_quantizer.hpp>
+#include <tersum/quantize/thread_scaled_floats.hpp>
 #include <tersum/random/philox.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
 #include <tersum/rotate/block_hadamard.hpp>
@@ -21,6 +25,7 @@ namespace plain_kernels {
 
 using chunk    = tersum::block_chunk<1024>;
 using rotation = tersum::block_hadamard<1024>;
+using levels   = tersum::block_levels<1024, tersum::lloyd_max<4>>;
 using codes = tersum::block_codes<1024, tersum::stochastic_quantizer<4>, tersum::saturating_sum<4>>;
 
 inline __device__ std::uint64_t warp()
@@ -150,6 +155,101 @@ __global__ void __launch_bounds__(128)
   store(v, to);
 }
 
+//! Signs, Hadamard, and the nearest of the levels of `lloyd_max<4>`, by a search of three steps.
+__global__ void __launch_bounds__(128)
+  plain_levels_kernel(float const* from, std::uint64_t key, std::uint16_t* to, float* scales)
+{
+  __shared__ float level[8], end[8];
+  if (threadIdx.x < 8) {
+    level[threadIdx.x] = tersum::lloyd_max<4>{}.decode(threadIdx.x);
+    end[threadIdx.x] =
+      .5f * (level[threadIdx.x] + tersum::lloyd_max<4>{}.decode(threadIdx.x + 1 & 7u));
+  }
+  __syncthreads();
+  float v[32], square = 0, product = 0;
+  load(from, v);
+  flip(key, v);
+  transform(v);
+#pragma unroll
+  for (int i = 0; i < 32; ++i) { square = fmaf(v[i], v[i], square); }
+#pragma unroll
+  for (unsigned bit = 1; bit < 32; bit *= 2) { square += __shfl_xor_sync(~0u, square, bit); }
+  float const to_rms = square > 0 ? rsqrtf(square / 1024) : 0.0f;
+#pragma unroll
+  for (int r = 0; r < 8; ++r) {
+    unsigned packed = 0;
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      float const x = fabsf(v[4 * r + j] * to_rms);
+      unsigned cell = x >= end[3] ? 4 : 0;
+      cell += x >= end[cell + 1] ? 2 : 0;
+      cell += x >= end[cell] ? 1 : 0;
+      product = fmaf(fabsf(v[4 * r + j]), level[cell], product);
+      packed |= (cell | (v[4 * r + j] < 0 ? 8u : 0u)) << (4 * j);
+    }
+    to[256 * warp() + 32 * r + threadIdx.x % 32] = static_cast<std::uint16_t>(packed);
+  }
+#pragma unroll
+  for (unsigned bit = 1; bit < 32; bit *= 2) { product += __shfl_xor_sync(~0u, product, bit); }
+  if (threadIdx.x % 32 == 0) { scales[warp()] = square > 0 ? square / product : 0.0f; }
+}
+
+//! Signs, Hadamard of 16, and NVFP4 at random. A thread has 16 values.
+__global__ void __launch_bounds__(128) plain_nvfp4_kernel(float const* from,
+                                                          float unit,
+                                                          std::uint64_t key,
+                                                          std::uint64_t seed,
+                                                          uint2* to,
+                                                          std::uint8_t* scales)
+{
+  std::uint64_t const block = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  std::uint32_t const signs = tersum::sign_bits(block, key);
+  float v[16], most = 0;
+#pragma unroll
+  for (int i = 0; i < 16; i += 4) {
+    float4 const x = reinterpret_cast<float4 const*>(from)[4 * block + i / 4];
+    v[i] = x.x, v[i + 1] = x.y, v[i + 2] = x.z, v[i + 3] = x.w;
+  }
+#pragma unroll
+  for (int i = 0; i < 16; ++i) { v[i] = (signs >> i & 1u) != 0 ? -v[i] : v[i]; }
+#pragma unroll
+  for (int bit = 1; bit < 16; bit *= 2) {
+#pragma unroll
+    for (int i = 0; i < 16; ++i) {
+      if ((i & bit) == 0) {
+        float const a = v[i], b = v[i | bit];
+        v[i]       = a + b;
+        v[i | bit] = a - b;
+      }
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < 16; ++i) { most = fmaxf(most, fabsf(v[i])); }
+  // The E4M3 that is not below: its distance is 2^-9 at least.
+  float const ratio    = most / (24 * unit);
+  int const exponent   = max(static_cast<int>(__float_as_uint(ratio) >> 23) - 127, -6);
+  float const distance = __uint_as_float(static_cast<unsigned>(exponent + 124) << 23);
+  auto const code =
+    min(static_cast<unsigned>(ceilf(ratio / distance)) + 8u * static_cast<unsigned>(exponent + 6),
+        126u);
+  float const scale      = fminf(ceilf(ratio / distance) * distance, 448.0f);
+  float const inverse    = scale > 0 ? 1 / (4 * unit * scale) : 0.0f;
+  auto const random      = tersum::philox4x32<7>({{static_cast<std::uint32_t>(block)}}, seed);
+  std::uint32_t words[2] = {};
+#pragma unroll
+  for (int i = 0; i < 16; ++i) {
+    float const u =
+      static_cast<float>(random.word[i / 4] >> (8 * (i % 4)) & 255u) * 0x1p-8f + 0x1p-9f;
+    float const x        = fabsf(v[i] * inverse);
+    float const per_unit = x < 2 ? 2.0f : x < 4 ? 1.0f : 0.5f;  // numbers lie .5, 1 and 2 apart
+    unsigned const base  = x < 2 ? 0u : x < 4 ? 2u : 4u;
+    unsigned const near  = min(base + static_cast<unsigned>(fmaf(x, per_unit, u)), 7u);
+    words[i / 8] |= (near | (v[i] < 0 ? 8u : 0u)) << (4 * (i % 8));
+  }
+  to[block]     = uint2{words[0], words[1]};
+  scales[block] = static_cast<std::uint8_t>(code);
+}
+
 __global__ void __launch_bounds__(128) plain_add_kernel(uint4* sums, uint4 const* others)
 {
   std::uint64_t const i = std::uint64_t{blockIdx.x} * 128 + threadIdx.x;
@@ -227,6 +327,40 @@ __global__ void __launch_bounds__(128) pieces_decode_kernel(
   rotation::backward(ctx, mine, key, shared, v);
   for (float& x : v) { x *= scale; }
   store_chunk(ctx, mine, v, to);
+}
+
+__global__ void __launch_bounds__(128) pieces_levels_kernel(
+  float const* from, std::uint64_t count, std::uint64_t key, std::uint32_t* to, float* scales)
+{
+  __shared__ rotation::storage shared;
+  tersum::cuda_context const ctx;
+  chunk const mine = chunk::of(ctx, count);
+  float v[32];
+  std::uint32_t words[levels::words];
+  load_chunk(ctx, mine, from, v);
+  rotation::forward(ctx, mine, key, shared, v);
+  float const scale = levels::encode(ctx, mine, nullptr, v, words);
+  levels::store(ctx, mine, words, to);
+  if (mine.exists() && mine.thread == 0) { scales[mine.chunk] = scale; }
+}
+
+__global__ void __launch_bounds__(128) pieces_nvfp4_kernel(float const* from,
+                                                           float unit,
+                                                           std::uint64_t key,
+                                                           std::uint64_t seed,
+                                                           uint2* to,
+                                                           std::uint8_t* scales)
+{
+  using nvfp4 = tersum::thread_nvfp4<tersum::independent>;
+  tersum::cuda_context const ctx;
+  std::uint64_t const block = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  float v[16];
+  std::uint32_t words[nvfp4::words];
+  tersum::load_values(ctx, from + 16 * block, v);
+  tersum::thread_hadamard<16>::forward(ctx, block, key, v);
+  scales[block] =
+    static_cast<std::uint8_t>(nvfp4::encode(ctx, block, {.seed = seed}, 4 * unit, v, words));
+  to[block] = uint2{words[0], words[1]};
 }
 
 __global__ void __launch_bounds__(128) pieces_add_kernel(uint4* sums, uint4 const* others)

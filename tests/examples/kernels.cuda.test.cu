@@ -18,14 +18,20 @@
 #include <doctest/doctest.h>
 
 #include <cuda_runtime.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <map>
 #include <random>
+#include <string>
 #include <vector>
 
 namespace {
@@ -119,7 +125,7 @@ struct on_device {
     using key = kv_page::key;
     managed const k{keys};
     managed const q{query};
-    managed const codes{std::vector<word4>(4 * products.size())};
+    managed const codes{std::vector<std::uint32_t>(16 * products.size())};
     managed const scales{products};
     managed const p{products};
     kv_page::page const page{products.size(), signs, codes.get(), scales.get()};
@@ -354,6 +360,8 @@ TEST_CASE("[examples] plain kernels do what pieces do, on a device")
   constexpr float step      = 2.75f / 7;
   auto const scale = make_chunk_step<partial_hadamard<1024>, stochastic_quantizer<4>>(step, 64, 1);
   managed const from{values};
+  std::string const counts = "plain_kernels." + std::to_string(getpid());
+  setenv("TERSUM_SIMULATED_COUNTS", counts.c_str(), 1);
   managed const of_plain{std::vector<float>(count)};
   managed const of_pieces{std::vector<float>(count)};
   managed const plain_codes{std::vector<std::uint16_t>(count / 4)};
@@ -418,6 +426,58 @@ TEST_CASE("[examples] plain kernels do what pieces do, on a device")
   give(plain_sums, a);
   give(pieces_sums, b);
   CHECK(std::memcmp(a.data(), b.data(), a.size() * sizeof(uint4)) == 0);
+
+  // Levels of normal values are multiplied by the same but for what signs and the order of coordinates make.
+  plain_levels_kernel<<<blocks, 128>>>(from.get(), key, plain_codes.get(), of_plain.get());
+  pieces_levels_kernel<<<blocks, 128>>>(
+    from.get(), count, key, pieces_codes.get(), of_pieces.get());
+  finish();
+  for (std::size_t i = 0; i < count / 1024; ++i) {
+    CHECK(plain[i] == doctest::Approx(pieces[i]).epsilon(.02));
+  }
+
+  // Codes that are drawn by other bytes are neighbours.
+  std::vector<uint2> plain_words(count / 16), pieces_words(count / 16);
+  std::vector<std::uint8_t> plain_scales(count / 16), pieces_scales(count / 16);
+  managed const of_plain_words{plain_words}, of_pieces_words{pieces_words};
+  managed const of_plain_scales{plain_scales}, of_pieces_scales{pieces_scales};
+  plain_nvfp4_kernel<<<count / 2048, 128>>>(
+    from.get(), .01f, key, 9, of_plain_words.get(), of_plain_scales.get());
+  pieces_nvfp4_kernel<<<count / 2048, 128>>>(
+    from.get(), .01f, key, 9, of_pieces_words.get(), of_pieces_scales.get());
+  give(of_plain_words, plain_words);
+  give(of_pieces_words, pieces_words);
+  give(of_plain_scales, plain_scales);
+  give(of_pieces_scales, pieces_scales);
+  CHECK(plain_scales == pieces_scales);
+  for (std::size_t i = 0; i < count; ++i) {
+    auto const code = [&](std::vector<uint2> const& words) {
+      std::uint32_t const word = i % 16 < 8 ? words[i / 16].x : words[i / 16].y;
+      auto const of            = static_cast<int>(word >> (4 * (i % 8)) & 15u);
+      return of < 8 ? of : 8 - of;
+    };
+    REQUIRE(std::abs(code(plain_words) - code(pieces_words)) <= 1);
+  }
+
+  // In the simulator, pieces move as many bytes of memory.
+  unsetenv("TERSUM_SIMULATED_COUNTS");
+  std::map<std::string, double> sectors;
+  std::ifstream file{counts};
+  for (std::string name; file >> name;) {
+    std::array<std::uint64_t, 15> columns{};
+    for (auto& column : columns) { file >> column; }
+    file >> name;
+    file.ignore(1000, '\n');
+    sectors[name.substr(0, name.find('('))] = static_cast<double>(columns[7] + columns[11]);
+  }
+  std::remove(counts.c_str());
+  for (auto const& [name, moved] : sectors) {
+    if (std::size_t const at = name.find("plain_", 15); at != std::string::npos) {
+      CAPTURE(name);
+      CHECK(sectors.at(std::string{name}.replace(at, 6, "pieces_")) ==
+            doctest::Approx(moved).epsilon(.02));
+    }
+  }
 }
 
 template <int Size>

@@ -14,6 +14,8 @@
 #include <tersum/block/chunk_step.hpp>
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/quantize/block_codes.hpp>
+#include <tersum/quantize/block_levels.hpp>
+#include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/quantize/nearest_quantizer.hpp>
 #include <tersum/quantize/packed_codes.hpp>
 #include <tersum/quantize/stochastic_quantizer.hpp>
@@ -29,6 +31,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -308,6 +312,70 @@ TEST_CASE("[block scope] lanes of all widths hold the codes in wire order")
   check_lanes<512, nearest_quantizer<4>, saturating_sum<4>>();
   check_lanes<2048, stochastic_quantizer<8>, saturating_sum<8>>();
   check_lanes<256, stochastic_quantizer<8, independent>, widening_sum<8, 16>>();
+}
+
+// Codes of chunks of normal values, of zeros, and of one value that is not finite, beside the nearest levels in double.
+template <int Size, int Bits>
+void check_levels(emulator::thread_order order)
+{
+  CAPTURE(Size);
+  CAPTURE(Bits);
+  using chunk                  = block_chunk<Size>;
+  using levels                 = block_levels<Size, lloyd_max<Bits>>;
+  constexpr std::size_t chunks = 4;
+  auto values                  = tests::normal_gradients(1, chunks * Size, 3)[0];
+  std::fill_n(values.begin() + Size, Size, 0.0f);
+  values[2 * Size + 5] = std::numeric_limits<float>::infinity();
+  std::vector<std::uint32_t> codes(chunk::template words<Bits>(values.size()));
+  std::vector<float> scales(chunks), decoded(values.size());
+  launch<chunk, std::array<float, 32>>(order, values.size(), [&](host_context& ctx, auto& shared) {
+    auto const mine           = chunk::of(ctx, values.size());
+    std::uint64_t const first = mine.offset + 32 * mine.thread;
+    float v[32]               = {};
+    std::uint32_t packed[levels::words];
+    if (mine.exists()) { std::copy_n(values.data() + first, 32, v); }
+    float const scale = levels::encode(ctx, mine, shared.data(), v, packed);
+    levels::store(ctx, mine, packed, codes.data());
+    levels::load(ctx, mine, codes.data(), packed);
+    std::fill_n(v, 32, 0.0f);
+    levels::add(ctx, packed, scale, v);
+    if (mine.exists()) { scales[mine.chunk] = scale, std::copy_n(v, 32, decoded.data() + first); }
+  });
+  CHECK((scales[1] == 0 && std::isnan(scales[2])));
+  for (std::size_t const c : {0u, 3u}) {
+    double energy = 0, product = 0;
+    for (std::size_t i = c * Size; i < (c + 1) * Size; ++i) {
+      energy += std::pow(static_cast<double>(values[i]), 2);
+    }
+    double const rms = std::sqrt(energy / Size);
+    for (std::size_t i = c * Size; i < (c + 1) * Size; ++i) {
+      double const x = std::abs(static_cast<double>(values[i])) / rms;
+      std::uint32_t const code =
+        detail::read_code<Bits>(codes.data() + c * Size / 32 * Bits, static_cast<int>(i % Size)) %
+        (1u << Bits);
+      auto const level_of = [](std::size_t at) {
+        return static_cast<double>(lloyd_max<Bits>::levels()[at]);
+      };
+      std::size_t const at = code % lloyd_max<Bits>::magnitudes;
+      for (std::size_t other = 0; other < lloyd_max<Bits>::magnitudes; ++other) {
+        REQUIRE(std::abs(level_of(at) - x) <= std::abs(level_of(other) - x) + 1e-6);
+      }
+      REQUIRE((code >> (Bits - 1) != 0) == std::signbit(values[i]));
+      product += x * rms * level_of(at);
+      REQUIRE(decoded[i] == std::copysign(scales[c] * lloyd_max<Bits>::levels()[at], values[i]));
+    }
+    CHECK(static_cast<double>(scales[c]) == doctest::Approx(energy / product).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("[block scope] codes of levels are the nearest, whether lanes or comparisons find them")
+{
+  for (auto const& order : emulator::thread_orders) {
+    check_levels<128, 4>(order);
+    check_levels<256, 1>(order);
+    check_levels<1024, 2>(order);
+    check_levels<4096, 3>(order);
+  }
 }
 
 TEST_CASE("[block scope] a step becomes what kernels multiply by")

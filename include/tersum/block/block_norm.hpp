@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The squared norm of a chunk in registers.
+//! The squared norm and the largest magnitude of a chunk in registers.
 
 #pragma once
 
 #include <tersum/block/block_chunk.hpp>
 #include <tersum/block/block_context.hpp>
+#include <tersum/block/detail/ordered_sums.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 
@@ -67,6 +68,22 @@ template <int Size, block_context Context>
     }
   }
   return parts[0];
+}
+
+//! @brief The largest magnitude of a chunk's coordinates, in any arrangement, on all threads of the chunk; NaN if one is.
+//!
+//! All threads of the warp (above 1024 coordinates, of the block) must call. On sm_90 a value takes two instructions, and a thread twelve.
+//! @param storage  Above 1024 coordinates `Size / 1024` floats that nobody uses before; free afterwards. Otherwise it is not used.
+template <int Size, block_context Context>
+[[nodiscard]] TERSUM_BODY float block_largest(Context const& ctx,
+                                              block_chunk<Size> const& mine,
+                                              float const (&v)[32],
+                                              float* storage = nullptr)
+{
+  std::uint32_t most = 0;
+  TERSUM_UNROLL
+  for (int k = 0; k < 32; ++k) { most = detail::maximum(most, Context::bits(v[k]) & 0x7fffffffu); }
+  return Context::from_bits(detail::chunk_maximum(ctx, most, mine, storage));
 }
 
 }  // namespace tersum::inline v0

@@ -160,32 +160,27 @@ struct thread_scaled_floats {
     float const inverse = one > 0 ? detail::minimum(Context::divide(1.0f, one), 0x1p127f) : 0.0f;
     TERSUM_UNROLL
     for (std::uint32_t& word : packed) { word = 0; }
+    [[maybe_unused]] philox_block draw{};
     TERSUM_UNROLL
-    for (int first = 0; first < Size; first += 16) {
-      [[maybe_unused]] philox_block draw{};
+    for (int i = 0; i < Size; ++i) {
+      float noise = 0;
       if constexpr (random) {
-        auto const place = number * (Size / 16) + static_cast<unsigned>(first / 16);
-        draw = philox4x32<Dither::rounds, typename Context::product>(Dither::counter(place, key),
-                                                                     key.seed);
-      }
-      TERSUM_UNROLL
-      for (int i = 0; i < 16; ++i) {
-        float const x = v[first + i];
-        float noise   = 0;
-        if constexpr (random) {
-          // 128 + (byte + 1/2) / 256
-          std::uint32_t const bytes = draw.word[i / 4] ^ Dither::mask(key);
-          noise =
-            Context::subtract(Context::from_bits(Context::select_bytes(
-                                bytes, 0x43000080u, 0x7504u | static_cast<unsigned>(i % 4 * 16))),
-                              128.5f);
+        if (i % 16 == 0) {
+          auto const place = number * (Size / 16) + static_cast<unsigned>(i / 16);
+          draw = philox4x32<Dither::rounds, typename Context::product>(Dither::counter(place, key),
+                                                                       key.seed);
         }
-        constexpr int bits = Element::bits;
-        detail::write_code<bits>(
-          packed, first + i, Element::round(::fabsf(Context::multiply(x, inverse)), noise));
-        int const sign = bits * (first + i + 1) - 1;
-        packed[sign / 32] |= Context::bits(x) >> (31 - sign % 32) & (1u << sign % 32);
+        // 128 + (byte + 1/2) / 256
+        std::uint32_t const bytes = draw.word[i % 16 / 4] ^ Dither::mask(key);
+        noise =
+          Context::subtract(Context::from_bits(Context::select_bytes(
+                              bytes, 0x43000080u, 0x7504u | static_cast<unsigned>(i % 4 * 16))),
+                            128.5f);
       }
+      float const x = ::fabsf(Context::multiply(v[i], inverse));
+      detail::write_code<Element::bits>(packed, i, Element::round(x, noise));
+      int const sign = Element::bits * (i + 1) - 1;
+      packed[sign / 32] |= Context::bits(v[i]) >> (31 - sign % 32) & (1u << sign % 32);
     }
     return scale;
   }

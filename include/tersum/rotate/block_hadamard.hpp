@@ -60,7 +60,7 @@ struct block_hadamard {
     Context const& ctx, chunk const& mine, std::uint64_t key, storage& shared, float (&v)[32])
   {
     if constexpr (Rotate) { apply_signs<true>(ctx, mine, key, v); }
-    to_wire(ctx, v, tile_of(ctx, shared), mine.thread, mine.first);
+    to_wire(ctx, mine, shared, v);
   }
 
   //! @brief Wire to loaded arrangement, rotated back.
@@ -68,9 +68,29 @@ struct block_hadamard {
   TERSUM_BODY static void backward(
     Context const& ctx, chunk const& mine, std::uint64_t key, storage& shared, float (&v)[32])
   {
-    to_loaded(ctx, v, tile_of(ctx, shared), mine.thread, mine.first);
+    to_loaded(ctx, mine, shared, v);
     if constexpr (Rotate) { apply_signs(ctx, mine, key, v); }
   }
+
+  //! @name `forward` and `backward` without signs
+  //! @{
+  template <block_context Context>
+  TERSUM_BODY static void to_wire(Context const& ctx,
+                                  chunk const& mine,
+                                  storage& shared,
+                                  float (&v)[32])
+  {
+    to_wire(ctx, v, tile_of(ctx, shared), mine.thread, mine.first);
+  }
+  template <block_context Context>
+  TERSUM_BODY static void to_loaded(Context const& ctx,
+                                    chunk const& mine,
+                                    storage& shared,
+                                    float (&v)[32])
+  {
+    to_loaded(ctx, v, tile_of(ctx, shared), mine.thread, mine.first);
+  }
+  //! @}
 
   //! The barrier between two uses of the storage.
   template <class Context>

@@ -14,11 +14,8 @@
 #include <tersum/block/block_chunk.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/types.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
 
 namespace tersum::inline v0::detail {
 

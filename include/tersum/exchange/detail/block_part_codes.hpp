@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/block/block_norm.hpp>
 #include <tersum/block/detail/eight_values.hpp>
 #include <tersum/block/detail/ordered_sums.hpp>
 #include <tersum/concepts.hpp>
@@ -20,45 +21,6 @@
 #include <type_traits>
 
 namespace tersum::inline v0::detail {
-
-//! @name The scales of a chunk, from its energy
-//! The energy is m 4^k with 1 <= m < 4, so that quotients and roots are of moderate numbers. Powers of two change no other
-//! bits of them, since none is subnormal.
-//! @{
-//! k, where exponents of floats are.
-[[nodiscard]] TERSUM_INLINE constexpr std::uint32_t exponent_of(std::uint32_t energy) noexcept
-{
-  return ((energy + 0x00800000u) >> 24 << 23) - 0x20000000u;
-}
-
-//! One over the root mean square of `Size` values.
-template <int Size, class Context>
-[[nodiscard]] TERSUM_BODY float unit_scale(Context const&, float energy)
-{
-  std::uint32_t const bits     = Context::bits(energy);
-  std::uint32_t const exponent = exponent_of(bits);
-  float const root             = Context::square_root_moderate(
-    Context::divide_moderate(static_cast<float>(Size), Context::from_bits(bits - 2 * exponent)));
-  return Context::from_bits(Context::bits(root) - exponent);
-}
-
-//! The energy over the sum of |v| * level, which is about the root of the energy where no level is near zero.
-//! @tparam Moderate  Of a table of levels. Where kernels have several widths, `divide` takes fewer registers.
-template <bool Moderate, class Context>
-[[nodiscard]] TERSUM_BODY float energy_over(Context const&, float energy, float products)
-{
-  if constexpr (Moderate) {
-    std::uint32_t const bits     = Context::bits(energy);
-    std::uint32_t const exponent = exponent_of(bits);
-    float const quotient =
-      Context::divide_moderate(Context::from_bits(bits - 2 * exponent),
-                               Context::from_bits(Context::bits(products) - exponent));
-    return Context::from_bits(Context::bits(quotient) + exponent);
-  } else {
-    return Context::divide(energy, products);
-  }
-}
-//! @}
 
 //! @brief Codes of a thread's 32 values of a chunk, under a quantizer. It is specialized here for codebooks, and where other
 //! quantizers are. The functions are given the thread's `chunk_in_lanes`.
@@ -86,14 +48,10 @@ struct part_codes {
     Part const& own, float const (&v)[32], dither_key const&, float share_of, std::uint32_t* part)
   {
     using context      = typename Part::context_type;
-    constexpr int size = Part::size;
     bool const travels = own.mine.active && own.place.level > 0;
-    float squares      = 0.0f;
-    TERSUM_UNROLL
-    for (int k = 0; k < 32; ++k) { squares = context::fma(v[k], v[k], squares); }
-    float const energy = chunk_total(own.ctx, squares, own.mine, own.storage);
-    bool const sound   = energy >= 0x1p-100f && is_finite(energy);
-    float const root   = unit_scale<size>(own.ctx, sound ? energy : 1.0f);
+    float const energy = energy_of(own.ctx, own.mine, own.storage, v);
+    bool const sound   = is_sound(energy);
+    float const root   = unit_scale<Part::size>(own.ctx, sound ? energy : 1.0f);
     float product      = 0.0f;
     if (Part::in_step || travels) {
       at_level_of(own.map, own.args.codec, own.place.level, [&](auto const& codec) {
@@ -105,12 +63,9 @@ struct part_codes {
         store_codes(own.ctx, part + (own.place.word + own.mine.thread * quantizer::bits), words);
       });
     }
-    float const products = chunk_total(own.ctx, product, own.mine, own.storage);
-    float scale          = energy < 0x1p-100f ? 0.0f : context::from_bits(0x7fffffffu);
-    if (sound) {
-      scale =
-        energy_over < Part::in_step && table_codebook < Quantizer >> (own.ctx, energy, products);
-    }
+    float const products    = chunk_total(own.ctx, product, own.mine, own.storage);
+    constexpr bool moderate = Part::in_step && table_codebook<Quantizer>;
+    float const scale       = scale_of_levels<moderate>(own.ctx, energy, products);
     if (travels && own.mine.thread == 0) {
       own.ctx.store(part + own.map.scale_word(own.place.index),
                     context::bits(context::multiply(scale, share_of)));
@@ -143,12 +98,9 @@ struct part_codes<Quantizer> {
   TERSUM_BODY static void encode(
     Part const& own, float const (&v)[32], dither_key const&, float share_of, std::uint32_t* part)
   {
-    using context      = typename Part::context_type;
-    std::uint32_t most = 0;
-    TERSUM_UNROLL
-    for (int k = 0; k < 32; ++k) { most = maximum(most, context::bits(v[k]) & 0x7fffffffu); }
-    float const scale = scale_of_elements<element>(
-      context::from_bits(chunk_maximum(own.ctx, most, own.mine, own.storage)));
+    using context = typename Part::context_type;
+    float const scale =
+      scale_of_elements<element>(block_largest(own.ctx, own.mine, v, own.storage));
     if (!own.mine.active || own.place.level == 0) { return; }
     if (own.mine.thread == 0) {
       own.ctx.store(part + own.map.scale_word(own.place.index),

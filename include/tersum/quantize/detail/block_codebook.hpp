@@ -6,20 +6,18 @@
 
 #pragma once
 
+#include <tersum/block/detail/ordered_sums.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/quantize/detail/block_words.hpp>
 #include <tersum/quantize/detail/cell_grid.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/quantize/detail/codebook_cells.hpp>
 #include <tersum/quantize/detail/codebook_lanes.hpp>
 #include <tersum/types.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
 
 namespace tersum::inline v0::detail {
 
@@ -156,6 +154,74 @@ TERSUM_BODY void fill_codebooks(Context const& ctx, std::uint32_t* tables)
   }
 }
 
+//! @name The scales of a chunk, from its energy
+//! The energy is m 4^k with 1 <= m < 4, so that quotients and roots are of moderate numbers. Powers of two change no other
+//! bits of them, since none is subnormal.
+//! @{
+//! k, where exponents of floats are.
+[[nodiscard]] TERSUM_INLINE constexpr std::uint32_t exponent_of(std::uint32_t energy) noexcept
+{
+  return ((energy + 0x00800000u) >> 24 << 23) - 0x20000000u;
+}
+
+//! One over the root mean square of `Size` values.
+template <int Size, class Context>
+[[nodiscard]] TERSUM_BODY float unit_scale(Context const&, float energy)
+{
+  std::uint32_t const bits     = Context::bits(energy);
+  std::uint32_t const exponent = exponent_of(bits);
+  float const root             = Context::square_root_moderate(
+    Context::divide_moderate(static_cast<float>(Size), Context::from_bits(bits - 2 * exponent)));
+  return Context::from_bits(Context::bits(root) - exponent);
+}
+
+//! The energy over the sum of |v| * level, which is about the root of the energy where no level is near zero.
+//! @tparam Moderate  Of a table of levels. Where kernels have several widths, `divide` takes fewer registers.
+template <bool Moderate, class Context>
+[[nodiscard]] TERSUM_BODY float energy_over(Context const&, float energy, float products)
+{
+  if constexpr (Moderate) {
+    std::uint32_t const bits     = Context::bits(energy);
+    std::uint32_t const exponent = exponent_of(bits);
+    float const quotient =
+      Context::divide_moderate(Context::from_bits(bits - 2 * exponent),
+                               Context::from_bits(Context::bits(products) - exponent));
+    return Context::from_bits(Context::bits(quotient) + exponent);
+  } else {
+    return Context::divide(energy, products);
+  }
+}
+//! @}
+
+//! @brief The sum of the squares of a chunk's values.
+template <class Context, int Size>
+[[nodiscard]] TERSUM_BODY float energy_of(Context const& ctx,
+                                          block_chunk<Size> const& mine,
+                                          float* storage,
+                                          float const (&v)[32])
+{
+  float squares = 0.0f;
+  TERSUM_UNROLL
+  for (int k = 0; k < 32; ++k) { squares = Context::fma(v[k], v[k], squares); }
+  return chunk_total(ctx, squares, mine, storage);
+}
+
+//! @brief Whether a chunk of this energy is coded: its values are finite, and not next to nothing. Otherwise codes are 0.
+[[nodiscard]] TERSUM_INLINE bool is_sound(float energy)
+{
+  return energy >= 0x1p-100f && is_finite(energy);
+}
+
+//! @brief What levels are multiplied by so that the projection of what is decoded onto the values is the values; NaN if they are not
+//! finite, 0 if they are next to nothing.
+template <bool Moderate, class Context>
+[[nodiscard]] TERSUM_BODY float scale_of_levels(Context const& ctx, float energy, float products)
+{
+  float scale = energy < 0x1p-100f ? 0.0f : Context::from_bits(0x7fffffffu);
+  if (is_sound(energy)) { scale = energy_over<Moderate>(ctx, energy, products); }
+  return scale;
+}
+
 //! @brief Rounds a thread's values times `scale`, one over the root mean square, to codes. Returns their words and the sum
 //! of |v| * level.
 //! @tparam InStep  All lanes of the warp call.
@@ -205,14 +271,11 @@ TERSUM_BODY float code_values(Context const& ctx,
   }
 }
 
-//! @brief The same of other codebooks. No code of values that are not finite travels.
-template <codebook Quantizer, bool InStep = false, class Context>
-requires(!table_codebook<Quantizer>) TERSUM_BODY
-  float code_values(Context const&,
-                    std::uint32_t const*,
-                    float scale,
-                    float const (&v)[32],
-                    std::uint32_t (&words)[Quantizer::bits])
+//! @brief The same of any codebook, without tables. No code of values that are not finite travels.
+template <codebook Quantizer>
+TERSUM_BODY float code_values_alone(float scale,
+                                    float const (&v)[32],
+                                    std::uint32_t (&words)[Quantizer::bits])
 {
   TERSUM_UNROLL
   for (int w = 0; w < Quantizer::bits; ++w) { words[w] = 0; }
@@ -222,6 +285,16 @@ requires(!table_codebook<Quantizer>) TERSUM_BODY
     write_code<Quantizer::bits>(words, k, code_value<Quantizer>(v[k], scale, product));
   }
   return product;
+}
+template <codebook Quantizer, bool InStep = false, class Context>
+requires(!table_codebook<Quantizer>) TERSUM_BODY
+  float code_values(Context const&,
+                    std::uint32_t const*,
+                    float scale,
+                    float const (&v)[32],
+                    std::uint32_t (&words)[Quantizer::bits])
+{
+  return code_values_alone<Quantizer>(scale, v, words);
 }
 
 //! @brief Adds scale times the level of code k of a thread's words to its value k.
@@ -245,7 +318,21 @@ TERSUM_BODY void add_level(Context const&,
   v[k]                      = Context::fma(Context::from_bits(level ^ sign), scale, v[k]);
 }
 
-//! @brief Adds scale times the levels of a thread's codes to its values.
+//! @brief Adds scale times the levels of a thread's codes to its values, of any codebook, without tables.
+template <codebook Quantizer, class Context>
+TERSUM_BODY void add_codes_alone(Context const&,
+                                 std::uint32_t const (&words)[Quantizer::bits],
+                                 float scale,
+                                 float (&v)[32])
+{
+  TERSUM_UNROLL
+  for (int k = 0; k < 32; ++k) {
+    v[k] =
+      Context::fma(level_of_code<Quantizer>(read_code<Quantizer::bits>(words, k)), scale, v[k]);
+  }
+}
+
+//! @brief The same of codes in memory, with tables.
 //! @tparam InStep  All lanes of the warp call.
 template <table_codebook Quantizer, bool InStep = false, class Context>
 TERSUM_BODY void add_codes(Context const& ctx,
@@ -256,14 +343,8 @@ TERSUM_BODY void add_codes(Context const& ctx,
 {
   std::uint32_t words[Quantizer::bits];
   load_codes(ctx, from, words);
-  constexpr int bits = Quantizer::bits;
-  // The lanes hold the codes several times over, so that bits above those of the code do no harm.
   if constexpr (InStep && codebook_lanes<Quantizer>::decodes) {
-    float const level = codebook_lanes<Quantizer>::of_code(ctx);
-    TERSUM_UNROLL
-    for (int k = 0; k < 32; ++k) {
-      v[k] = Context::fma(ctx.shuffle(level, words[k * bits / 32] >> k * bits % 32), scale, v[k]);
-    }
+    codebook_lanes<Quantizer>::add_codes(ctx, words, scale, v);
   } else {
     TERSUM_UNROLL
     for (int k = 0; k < 32; ++k) { add_level<Quantizer>(ctx, tables, words, k, scale, v); }
@@ -277,11 +358,7 @@ requires(!table_codebook<Quantizer>) TERSUM_BODY void add_codes(
 {
   std::uint32_t words[Quantizer::bits];
   load_codes(ctx, from, words);
-  TERSUM_UNROLL
-  for (int k = 0; k < 32; ++k) {
-    v[k] =
-      Context::fma(level_of_code<Quantizer>(read_code<Quantizer::bits>(words, k)), scale, v[k]);
-  }
+  add_codes_alone<Quantizer>(ctx, words, scale, v);
 }
 
 }  // namespace tersum::inline v0::detail

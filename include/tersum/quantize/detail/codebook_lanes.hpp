@@ -9,9 +9,8 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/types.hpp>
-
-#include <cstdint>
 
 namespace tersum::inline v0::detail {
 
@@ -102,6 +101,21 @@ struct codebook_lanes {
   {
     static constexpr lane_tables<Quantizer> source = lane_tables_of<Quantizer>;
     return Context::from_bits(source.lane[ctx.thread_rank() % 32].of_code);
+  }
+
+  //! @brief Adds scale times the levels of a thread's codes to its values.
+  template <class Context>
+  TERSUM_BODY static void add_codes(Context const& ctx,
+                                    std::uint32_t const (&words)[bits],
+                                    float scale,
+                                    float (&v)[32])
+  {
+    // The lanes hold the codes several times over, so that bits above those of the code do no harm.
+    float const level = of_code(ctx);
+    TERSUM_UNROLL
+    for (int k = 0; k < 32; ++k) {
+      v[k] = Context::fma(ctx.shuffle(level, words[k * bits / 32] >> k * bits % 32), scale, v[k]);
+    }
   }
 
   //! @brief Rounds a thread's values times `scale`, one over the root mean square, to codes. Returns the sum of |v| * level.

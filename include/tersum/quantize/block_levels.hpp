@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Codes of a chunk in registers under a codebook, with a scale of its own.
+
+#pragma once
+
+#include <tersum/block/block_chunk.hpp>
+#include <tersum/block/block_context.hpp>
+#include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/detail/std.hpp>
+#include <tersum/quantize/detail/block_codebook.hpp>
+
+namespace tersum::inline v0 {
+
+//! @brief The values of a chunk rounded to levels of its root mean square, as `scaled_codes` sends them.
+//!
+//! Values are in the *wire* arrangement of `block_chunk`, and a thread's 32 codes take `words` words. The scale is the chunk's: what is
+//! decoded has the projection onto the values that they have themselves, so that products with it are right in the mean over
+//! rotations. It is 0 for a chunk of zeros, and NaN where a value is not finite.
+//!
+//! All threads of the warp (above 1024 coordinates, of the block) must call. Chunks of more than 1024 coordinates need `Size / 1024`
+//! floats of shared memory, which are in use until the next barrier; others none. On sm_90 a value takes 15 instructions to encode with
+//! 2 or 4 bits, whose levels lie in the lanes of a warp, and 3 to decode; under other widths each level is a comparison or two.
+//!
+//! @par Example
+//! @snippet examples/kernels/kv_page.hpp levels
+//! @tparam Size      Coordinates in a chunk.
+//! @tparam Codebook  `lloyd_max<q>`, or one of your own.
+template <int Size, codebook Codebook>
+struct block_levels {
+  using chunk = block_chunk<Size>;
+
+  static constexpr int words = Codebook::bits;  //!< Of a thread.
+
+  //! @brief Returns the scale of the chunk, on all its threads.
+  //! @param storage  `Size / 1024` floats, or nullptr.
+  template <block_context Context>
+  [[nodiscard]] TERSUM_BODY static float encode(Context const& ctx,
+                                                chunk const& mine,
+                                                float* storage,
+                                                float const (&v)[32],
+                                                std::uint32_t (&packed)[detail::extent(words)])
+  {
+    float const energy = detail::energy_of(ctx, mine, storage, v);
+    bool const sound   = detail::is_sound(energy);
+    float const root   = detail::unit_scale<Size>(ctx, sound ? energy : 1.0f);
+    float product      = 0;
+    if constexpr (in_lanes) {
+      product = detail::codebook_lanes<Codebook>::code_values(ctx, root, v, packed);
+    } else {
+      product = detail::code_values_alone<Codebook>(root, v, packed);
+    }
+    TERSUM_UNROLL
+    for (std::uint32_t& word : packed) { word = sound ? word : 0u; }
+    return detail::scale_of_levels<in_lanes>(
+      ctx, energy, detail::chunk_total(ctx, product, mine, storage));
+  }
+
+  //! @brief Adds scale times the levels of the codes to values.
+  template <block_context Context>
+  TERSUM_BODY static void add(Context const& ctx,
+                              std::uint32_t const (&packed)[detail::extent(words)],
+                              float scale,
+                              float (&v)[32])
+  {
+    if constexpr (in_lanes) {
+      detail::codebook_lanes<Codebook>::add_codes(ctx, packed, scale, v);
+    } else {
+      detail::add_codes_alone<Codebook>(ctx, packed, scale, v);
+    }
+  }
+
+  //! @brief This thread's words of the codes of all chunks, which lie one after the other, aligned to 16 bytes; zeros where the chunk does
+  //! not exist.
+  template <block_context Context>
+  TERSUM_BODY static void load(Context const& ctx,
+                               chunk const& mine,
+                               std::uint32_t const* codes,
+                               std::uint32_t (&packed)[detail::extent(words)])
+  {
+    TERSUM_UNROLL
+    for (std::uint32_t& word : packed) { word = 0; }
+    if (mine.exists()) { detail::load_codes(ctx, codes + first(mine), packed); }
+  }
+
+  //! @brief Writes this thread's words there.
+  template <block_context Context>
+  TERSUM_BODY static void store(Context const& ctx,
+                                chunk const& mine,
+                                std::uint32_t const (&packed)[detail::extent(words)],
+                                std::uint32_t* codes)
+  {
+    if (mine.exists()) { detail::store_codes(ctx, codes + first(mine), packed); }
+  }
+
+ private:
+  [[nodiscard]] TERSUM_BODY static std::uint64_t first(chunk const& mine)
+  {
+    return (mine.chunk * (Size / 32) + mine.thread) * words;
+  }
+
+  static constexpr bool in_lanes = [] {
+    if constexpr (table_codebook<Codebook>) { return detail::codebook_lanes<Codebook>::encodes; }
+    return false;
+  }();
+};
+
+}  // namespace tersum::inline v0
