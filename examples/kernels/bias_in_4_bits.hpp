@@ -51,8 +51,10 @@ TERSUM_BODY void encode(Context const& ctx,
   TERSUM_UNROLL
   for (int i = 0; i < 32; ++i) { v[i] = Context::add(v[i], b[i]); }
 
+  //! [norm]
   float const norm = Context::square_root(block_norm(ctx, mine, v));
-  auto const step  = tersum::make_chunk_step<tersum::partial_hadamard<1024>, quantizer>(
+  //! [norm]
+  auto const step = tersum::make_chunk_step<tersum::partial_hadamard<1024>, quantizer>(
     Context::multiply(norm, reach / 32 / quantizer::max_level), norm, 1);
   rotation::forward(ctx, mine, signs, shared, v);
   std::uint32_t words[codes::words];

@@ -35,8 +35,10 @@ TERSUM_BODY void cast(Context const& ctx,
   std::uint64_t const block =
     std::uint64_t{ctx.block_rank()} * ctx.block_threads() + ctx.thread_rank();
   if (block >= blocks) { return; }
+  //! [load]
   float v[16];
   tersum::load_values(ctx, values + 16 * block, v);
+  //! [load]
   //! [rotate]
   rotation::forward(ctx, block, signs, v);  // which multiplies norms by 4
   //! [rotate]

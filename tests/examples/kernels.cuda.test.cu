@@ -246,7 +246,7 @@ TEST_CASE(
     double const lost = static_cast<double>(products[k]) - exact;
     error += lost * lost;
     sum += lost;
-    expected += kv_page::levels::distortion() * squares * of_query / 128;
+    expected += lloyd_max<4>::distortion() * squares * of_query / 128;
   }
   // Squares of 601 normal errors have a mean with a standard deviation of .058 of it: five of them, and a tenth, as 128 rotated values
   // are not quite normal.

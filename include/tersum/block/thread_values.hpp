@@ -18,6 +18,9 @@ namespace tersum::inline v0 {
 //! Threads may call it alone. A warp reads or writes all bytes of its sectors, but not in one access, so that they must
 //! stay in the cache between two; chunks of a warp are better off with `load_chunk`. On sm_90 a float takes a quarter of an
 //! instruction, a value of 16 bits one and an eighth.
+//!
+//! @par Example
+//! @snippet examples/kernels/cast_to_nvfp4.hpp load
 //! @tparam Size  A multiple of 8.
 //! @param from   Floats, halves or bfloat16, aligned to 16 bytes.
 template <block_context Context, gradient_element Element, std::size_t Size>

@@ -28,7 +28,8 @@ namespace tersum::inline v0 {
 //! other reducers are arrays of their `op::element`. Given the chunk's number, step, seed and rank of an exchange of
 //! the library, `encode` makes the library's words.
 //!
-//! All threads of the warp must call `encode`. The other functions concern one thread.
+//! All threads of the warp must call `encode`. The other functions concern one thread. It needs no shared memory. On sm_90 a value
+//! takes 7 instructions to encode with 4 bits, random numbers and packing included, and 5 to decode.
 //!
 //! @par Example: from sums to coordinates
 //! @snippet examples/kernels/inside_your_kernel.hpp decode
