@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(128)
   for (int i = 0; i < 32; ++i) { square = fmaf(v[i], v[i], square); }
 #pragma unroll
   for (unsigned bit = 1; bit < 32; bit *= 2) { square += __shfl_xor_sync(~0u, square, bit); }
-  float const to_rms = square > 0 ? rsqrtf(square / 1024) : 0.0f;
+  float const to_rms = square > 0 ? sqrtf(1024 / square) : 0.0f;
 #pragma unroll
   for (int r = 0; r < 8; ++r) {
     unsigned packed = 0;
