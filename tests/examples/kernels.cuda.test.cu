@@ -471,11 +471,12 @@ TEST_CASE("[examples] plain kernels do what pieces do, on a device")
     sectors[name.substr(0, name.find('('))] = static_cast<double>(columns[7] + columns[11]);
   }
   std::remove(counts.c_str());
-  for (auto const& [name, moved] : sectors) {
+  for (auto const& moved : sectors) {
+    std::string name = moved.first;
     if (std::size_t const at = name.find("plain_", 15); at != std::string::npos) {
-      CAPTURE(name);
-      CHECK(sectors.at(std::string{name}.replace(at, 6, "pieces_")) ==
-            doctest::Approx(moved).epsilon(.02));
+      CAPTURE(moved.first);
+      CHECK(sectors.at(name.replace(at, 6, "pieces_")) ==
+            doctest::Approx(moved.second).epsilon(.02));
     }
   }
 }

@@ -106,7 +106,7 @@ struct codebook_lanes {
   //! @brief Adds scale times the levels of a thread's codes to its values.
   template <class Context>
   TERSUM_BODY static void add_codes(Context const& ctx,
-                                    std::uint32_t const (&words)[bits],
+                                    std::uint32_t const (&words)[extent(bits)],
                                     float scale,
                                     float (&v)[32])
   {
