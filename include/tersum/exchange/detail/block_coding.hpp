@@ -90,7 +90,7 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
   if constexpr (feeds_back<Codec>) {
     hadamard::synchronize(ctx);
     hadamard::to_loaded(ctx, v, storage, mine.thread, mine.first);
-    finish_backward(ctx, args, mine, storage, v);
+    rotate_loaded<false>(ctx, args, mine, storage, v);
     multiply_by_scales<Edge>(ctx, args, mine, v);
     float const step = mine.active ? Context::multiply(ctx.load(&args.steps[mine.chunk].decode),
                                                        static_cast<float>(args.world))
@@ -196,7 +196,7 @@ TERSUM_BODY void decode_coordinates(Context const& ctx,
     }
   }
 
-  if constexpr (Codec::rotates_in_memory) { finish_backward(ctx, args, mine, storage, v); }
+  if constexpr (Codec::rotates_in_memory) { rotate_loaded<false>(ctx, args, mine, storage, v); }
   std::uint32_t step_bits =
     mine.active ? Context::bits(ctx.load(&args.steps[mine.chunk].decode)) : 0;
   // A chunk that has not travelled has codes of 0 here, and becomes zeros, or NaN if a gradient was not finite.

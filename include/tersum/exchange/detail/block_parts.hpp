@@ -235,7 +235,7 @@ struct chunk_in_lanes {
   TERSUM_BODY void to_wire(float (&v)[32]) const
   {
     if constexpr (rotates) {
-      begin_forward(ctx, args, mine, storage, v);
+      rotate_loaded<true>(ctx, args, mine, storage, v);
       hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
     }
   }
@@ -247,7 +247,7 @@ struct chunk_in_lanes {
   {
     if constexpr (rotates) {
       hadamard::to_loaded(ctx, v, storage, mine.thread, mine.first);
-      finish_backward<ByPredicates>(ctx, args, mine, storage, v);
+      rotate_loaded<false, ByPredicates>(ctx, args, mine, storage, v);
       TERSUM_UNROLL
       for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(v[i], unit); }
     }

@@ -19,18 +19,19 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief Begins a rotation where `to_wire` goes on: with signs, or with all of it in memory.
+//! @brief What of a rotation is done in the loaded arrangement, before `to_wire` or behind `to_loaded`: signs, or, in memory, all of it.
 //! @param storage  Of the chunk's tile.
+//! @tparam Forward       Or back.
 //! @tparam ByPredicates  See `block_hadamard::apply_signs`.
-template <bool ByPredicates = false, class Codec, class Element, class Context>
-TERSUM_BODY void begin_forward(Context const& ctx,
+template <bool Forward, bool ByPredicates = false, class Codec, class Element, class Context>
+TERSUM_BODY void rotate_loaded(Context const& ctx,
                                exchange_args<Codec, Element> const& args,
                                own_chunk<Codec> const& mine,
                                [[maybe_unused]] float* storage,
                                float (&v)[32])
 {
   if constexpr (Codec::rotates_in_memory) {
-    own_chunk<Codec>::hadamard::forward(
+    own_chunk<Codec>::hadamard::template rotate<Forward>(
       ctx, args.codec.rotator, mine, args.header->sign_key, storage, v);
   } else if constexpr (Codec::rotates_chunks) {
     own_chunk<Codec>::hadamard::template apply_signs<ByPredicates>(
@@ -41,25 +42,6 @@ TERSUM_BODY void begin_forward(Context const& ctx,
 //! @brief Whether what decodes flips signs by predicates, see `block_hadamard::apply_signs`. At edges and in a metric it holds too much else.
 template <bool Edge, class Codec>
 inline constexpr bool flips_by_predicates = !Edge && !in_metric<Codec>;
-
-//! @brief Ends the way back of a rotation where `to_loaded` has left it: with signs, or with all of it in memory.
-//! @param storage  Of the chunk's tile.
-//! @tparam ByPredicates  See `block_hadamard::apply_signs`.
-template <bool ByPredicates = false, class Codec, class Element, class Context>
-TERSUM_BODY void finish_backward(Context const& ctx,
-                                 exchange_args<Codec, Element> const& args,
-                                 own_chunk<Codec> const& mine,
-                                 [[maybe_unused]] float* storage,
-                                 float (&v)[32])
-{
-  if constexpr (Codec::rotates_in_memory) {
-    own_chunk<Codec>::hadamard::backward(
-      ctx, args.codec.rotator, mine, args.header->sign_key, storage, v);
-  } else if constexpr (Codec::rotates_chunks) {
-    own_chunk<Codec>::hadamard::template apply_signs<ByPredicates>(
-      ctx, mine, args.header->sign_key, v);
-  }
-}
 
 //! @brief This thread's 32 coordinates of 16 bits in the loaded arrangement, two neighbours a word, as they are.
 template <bool Edge, class Codec, class Element, class Context>
@@ -134,7 +116,7 @@ TERSUM_BODY void load_signed(Context const& ctx,
       load_coordinates<AtEdge>(ctx, args, mine, v);
       divide_by_scales<AtEdge>(ctx, args, mine, v);
     });
-    begin_forward<true>(ctx, args, mine, storage, v);
+    rotate_loaded<true, true>(ctx, args, mine, storage, v);
   }
 }
 

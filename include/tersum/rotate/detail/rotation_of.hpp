@@ -60,29 +60,21 @@ struct rotation_in_memory : block_hadamard<Size, false> {
     maximum(base::storage_floats, chunk_memory<Size>::tile_floats);
 
   //! @param storage  Of the tile.
-  template <class Context>
-  TERSUM_BODY static void forward(Context const& ctx,
-                                  Rotator const& rotator,
-                                  chunk const& mine,
-                                  std::uint64_t key,
-                                  float* storage,
-                                  float (&v)[32])
+  //! @tparam Forward  Or back.
+  template <bool Forward, class Context>
+  TERSUM_BODY static void rotate(Context const& ctx,
+                                 Rotator const& rotator,
+                                 chunk const& mine,
+                                 std::uint64_t key,
+                                 float* storage,
+                                 float (&v)[32])
   {
     through_memory(ctx, mine, storage, v, [&](auto const& g, auto& x, auto& scratch) {
-      rotator.forward(g, x, scratch, rotation_key{key, mine.chunk});
-    });
-  }
-
-  template <class Context>
-  TERSUM_BODY static void backward(Context const& ctx,
-                                   Rotator const& rotator,
-                                   chunk const& mine,
-                                   std::uint64_t key,
-                                   float* storage,
-                                   float (&v)[32])
-  {
-    through_memory(ctx, mine, storage, v, [&](auto const& g, auto& x, auto& scratch) {
-      rotator.backward(g, x, scratch, rotation_key{key, mine.chunk});
+      if constexpr (Forward) {
+        rotator.forward(g, x, scratch, rotation_key{key, mine.chunk});
+      } else {
+        rotator.backward(g, x, scratch, rotation_key{key, mine.chunk});
+      }
     });
   }
 
