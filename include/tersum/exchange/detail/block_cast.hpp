@@ -118,7 +118,7 @@ TERSUM_BODY void clear_misaligned(Context const& ctx, Element* to, unsigned thre
   }
 }
 
-//! @brief Blocks of `cast_chunks`, or of `cast_selected`.
+//! @brief Blocks of `cast_chunks`.
 template <class Codec>
 [[nodiscard]] constexpr std::uint64_t cast_blocks(std::uint64_t chunks,
                                                   cuda_tuning const& tuning) noexcept
@@ -128,7 +128,7 @@ template <class Codec>
   return (chunks * (Codec::chunk_size / 8) + threads - 1) / threads;
 }
 
-//! @brief Of `cast_selected`, this thread's chunk, and the thread's place among those of the chunk.
+//! @brief Where chunks are chosen, this thread's chunk, and the thread's place among those of the chunk.
 struct selected_place {
   std::uint32_t chunk;
   unsigned thread;
@@ -154,8 +154,8 @@ template <class Codec, class Context>
 //! @brief With `Encode`, converts the chosen chunks to the payload and keeps what is left for the next step. Otherwise
 //! writes the means of the payload to the gradient, and zeros where a chunk did not travel. A thread has eight
 //! coordinates.
-template <bool Encode, class Codec, class Element, class Context>
-TERSUM_BODY void cast_selected(Context const& ctx, exchange_args<Codec, Element> const& args)
+template <bool Encode, selects Codec, class Element, class Context>
+TERSUM_BODY void cast_chunks(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
   using wire_element         = typename Codec::quantizer_type::element;
   using eight                = eight_of<Element, Codec::chunk_size>;

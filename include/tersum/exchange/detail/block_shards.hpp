@@ -90,8 +90,8 @@ TERSUM_BODY void recall_shard(Context const& ctx, exchange_args<Codec, Element> 
 
 //! @brief Copies what bypasses of this rank's shard to the wire when `Encode`, otherwise that of all shards back. One block a piece
 //! of a tensor.
-template <bool Encode, class Codec, class Element, class Context>
-TERSUM_BODY void bypass_published(Context const& ctx, exchange_args<Codec, Element> const& args)
+template <bool Encode, publishing Codec, class Element, class Context>
+TERSUM_BODY void bypass_tensors(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
   tensor_record const& record = args.records[ctx.block_rank()];
   if (record.chunks != 0) { return; }

@@ -99,8 +99,7 @@ struct initialize_kernel : kernel_of_threads<&cuda_tuning::record_threads> {
 //! One block a tensor.
 template <bool Encode>
 struct bypass_kernel : kernel_of_threads<&cuda_tuning::bypass_threads> {
-  TERSUM_RUNS(if constexpr (publishing<Codec>) bypass_published<Encode>(ctx, args);
-              else bypass_tensors<Encode>(ctx, args))
+  TERSUM_RUNS(bypass_tensors<Encode>(ctx, args))
 };
 
 //! @name Kernels on chunks
@@ -286,8 +285,7 @@ struct tell_ratios_kernel : kernel_of_threads<&cuda_tuning::step_threads> {
 //! Where chunks are chosen, a thread has eight coordinates of one that travels; otherwise a block has one chunk.
 template <bool Encode>
 struct cast_kernel : kernel_of_threads<&cuda_tuning::cast_threads> {
-  TERSUM_RUNS(if constexpr (selects<Codec>) cast_selected<Encode>(ctx, args);
-              else cast_chunks<Encode>(ctx, args))
+  TERSUM_RUNS(cast_chunks<Encode>(ctx, args))
 };
 
 //! @name Kernels of casts in a metric
