@@ -306,6 +306,14 @@ TEST_CASE(
   on_device::cast(small, whole, 11, 1, codes, scales);
   on_device::cast(in_half(small), whole, 11, 1, same, scales);
   CHECK(codes == same);
+  // As tests/quantize/thread_scaled_floats.emulated.test.cpp has of a host.
+  std::vector<float> few;
+  for (int i = 0; i < 16; ++i) { few.push_back(static_cast<float>(i * 37 % 101) - 50); }
+  codes.resize(2);
+  scales.resize(1);
+  on_device::cast(few, .5f, 11, 5, codes, scales);
+  CHECK(codes == std::vector<std::uint32_t>{0x82a8db36u, 0x347aa643u});
+  CHECK(scales[0] == 0x5cu);
 }
 
 TEST_CASE("[examples] all peers have the saturating sums")

@@ -4,6 +4,7 @@
 //! @file
 //! Small floats with the scale of a block, against the formulas of OCP and NVIDIA in double.
 
+#include "../../examples/kernels/cast_to_nvfp4.hpp"
 #include "support/emulator.hpp"
 
 #include <tersum/quantize/thread_scaled_floats.hpp>
@@ -258,6 +259,20 @@ TEST_CASE_TEMPLATE(
     }
     ++number;
   }
+}
+
+// As tests/examples/kernels.cuda.test.cu has of a device.
+TEST_CASE("[scaled_floats] the example of a cast has the bytes of a device")
+{
+  float values[16];
+  for (int i = 0; i < 16; ++i) { values[i] = static_cast<float>(i * 37 % 101) - 50; }
+  std::array<std::uint32_t, 2> codes{};
+  std::uint8_t scale = 0;
+  on_a_thread([&](auto const& ctx) {
+    cast_to_nvfp4::cast(ctx, values, 1, .5f, 11, {.seed = 5}, codes.data(), &scale);
+  });
+  CHECK(codes == std::array<std::uint32_t, 2>{0x82a8db36u, 0x347aa643u});
+  CHECK(scale == 0x5cu);
 }
 
 }  // namespace
