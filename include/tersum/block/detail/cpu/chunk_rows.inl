@@ -235,26 +235,43 @@ TERSUM_SIMD int first_row_of(int block, int part)
   return rows_of<Size>::number(block, part, 0) * width;
 }
 
-//! @brief The butterflies of index bits 3 to 7, the last ones forward and the first ones backward. If it is to `Fetch`, it
-//! prefetches the gradient beyond the chunk for writing.
-template <int Size, bool Fetch, chunk_pointer Chunk>
-TERSUM_SIMD void wire_rows(float* rows, [[maybe_unused]] Chunk gradient)
+//! @brief Butterflies over the bits First .. Last-1 of the numbers of the rows of a wire block. If it is to `Fetch`, it prefetches
+//! memory `beyond` for writing.
+template <int Size, int First, int Last, bool Fetch, chunk_pointer To>
+TERSUM_SIMD void butterflies_of_rows(float* first_row, [[maybe_unused]] To beyond)
 {
-  using shape          = rows_of<Size>;
-  constexpr int stride = shape::split * width;
-  for (int block = 0; block < shape::blocks; ++block) {
-    for (int part = 0; part < shape::split; ++part) {
-      int const start    = first_row_of<Size>(block, part);
-      float* const first = rows + start;
-      floats v[shape::in_block];
+  using shape            = rows_of<Size>;
+  constexpr int stride   = shape::split * width;
+  constexpr int apart    = 1 << First;
+  constexpr int together = 1 << (Last - First);
+  for (int base = 0; base < shape::in_block; base += apart * together) {
+    for (int k = base; k < base + apart; ++k) {
+      floats v[together];
       TERSUM_UNROLL
-      for (int k = 0; k < shape::in_block; ++k) {
-        if constexpr (Fetch) { fetch_beyond<true>(gradient + (start + k * stride)); }
-        v[k] = load(first + k * stride);
+      for (int i = 0; i < together; ++i) {
+        if constexpr (Fetch) { fetch_beyond<true>(beyond + (k + i * apart) * stride); }
+        v[i] = load(first_row + (k + i * apart) * stride);
       }
-      row_butterflies<0, shape::wire_levels>(v);
+      row_butterflies<0, Last - First>(v);
       TERSUM_UNROLL
-      for (int k = 0; k < shape::in_block; ++k) { store(first + k * stride, v[k]); }
+      for (int i = 0; i < together; ++i) { store(first_row + (k + i * apart) * stride, v[i]); }
+    }
+  }
+}
+
+//! @brief The butterflies of index bits 3 to 7, the last ones forward and the first ones backward, of as many rows at a time as registers
+//! hold. If it is to `Fetch`, it prefetches the gradient beyond the chunk for writing.
+template <int Size, bool Fetch, chunk_pointer Chunk>
+TERSUM_SIMD void wire_rows(float* rows, Chunk gradient)
+{
+  using shape        = rows_of<Size>;
+  constexpr int last = shape::wire_levels;
+  constexpr int held = minimum(last, width == 16 ? 5 : 3);
+  for (int i = 0; i < shape::parts; ++i) {
+    int const start = first_row_of<Size>(i / shape::split, i % shape::split);
+    butterflies_of_rows<Size, 0, held, Fetch>(rows + start, gradient + start);
+    if constexpr (last > held) {
+      butterflies_of_rows<Size, held, last, false>(rows + start, gradient + start);
     }
   }
 }
