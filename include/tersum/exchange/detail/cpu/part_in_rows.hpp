@@ -192,7 +192,7 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
       from_rows(sent.rows, +lost);
       this->to_own_units(lost);
     }
-    for (int i = 0; i < size; ++i) { lost[i] = math::subtract(given[i], lost[i]); }
+    fused_add(set, -1.0f, +lost, given, size, +lost);
     this->keep(given, lost, to);
   }
 
