@@ -124,6 +124,7 @@ struct rank_memory {
   template <class Wire>
   [[nodiscard]] byte_string read(Wire const& wire) const
   {
+    if (wire.bytes() == 0) { return {}; }  // a wire of nothing has no data
     auto const begin = first_of(wire) - workspace.contents().data();
     return workspace.read(static_cast<std::size_t>(begin), wire.bytes());
   }
@@ -132,6 +133,7 @@ struct rank_memory {
   template <class Wire>
   void write(Wire const& wire, byte_string const& bytes) const
   {
+    if (bytes.empty()) { return; }
     auto const begin = first_of(wire) - workspace.contents().data();
     workspace.write(bytes, static_cast<std::size_t>(begin));
   }
