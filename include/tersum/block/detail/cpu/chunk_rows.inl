@@ -240,27 +240,25 @@ TERSUM_SIMD int first_row_of(int block, int part)
 template <int Size, int First, int Last, bool Fetch, chunk_pointer To>
 TERSUM_SIMD void butterflies_of_rows(float* first_row, [[maybe_unused]] To beyond)
 {
-  using shape            = rows_of<Size>;
-  constexpr int stride   = shape::split * width;
-  constexpr int apart    = 1 << First;
   constexpr int together = 1 << (Last - First);
-  for (int base = 0; base < shape::in_block; base += apart * together) {
-    for (int k = base; k < base + apart; ++k) {
-      floats v[together];
-      TERSUM_UNROLL
-      for (int i = 0; i < together; ++i) {
-        if constexpr (Fetch) { fetch_beyond<true>(beyond + (k + i * apart) * stride); }
-        v[i] = load(first_row + (k + i * apart) * stride);
-      }
-      row_butterflies<0, Last - First>(v);
-      TERSUM_UNROLL
-      for (int i = 0; i < together; ++i) { store(first_row + (k + i * apart) * stride, v[i]); }
+  constexpr int apart    = rows_of<Size>::split * width << First;
+  constexpr int row      = rows_of<Size>::split * width;
+  for (int k = 0; k < rows_of<Size>::in_block / together; ++k) {
+    int const first = ((k >> First << Last) + k % (1 << First)) * row;
+    floats v[together];
+    TERSUM_UNROLL
+    for (int i = 0; i < together; ++i) {
+      if constexpr (Fetch) { fetch_beyond<true>(beyond + (first + i * apart)); }
+      v[i] = load(first_row + first + i * apart);
     }
+    row_butterflies<0, Last - First>(v);
+    TERSUM_UNROLL
+    for (int i = 0; i < together; ++i) { store(first_row + first + i * apart, v[i]); }
   }
 }
 
-//! @brief The butterflies of index bits 3 to 7, the last ones forward and the first ones backward, of as many rows at a time as registers
-//! hold. If it is to `Fetch`, it prefetches the gradient beyond the chunk for writing.
+//! @brief The butterflies of index bits 3 to 7, the last ones forward and the first ones backward, of as many rows as registers hold.
+//! If it is to `Fetch`, it prefetches the gradient beyond the chunk for writing.
 template <int Size, bool Fetch, chunk_pointer Chunk>
 TERSUM_SIMD void wire_rows(float* rows, Chunk gradient)
 {
@@ -270,9 +268,7 @@ TERSUM_SIMD void wire_rows(float* rows, Chunk gradient)
   for (int i = 0; i < shape::parts; ++i) {
     int const start = first_row_of<Size>(i / shape::split, i % shape::split);
     butterflies_of_rows<Size, 0, held, Fetch>(rows + start, gradient + start);
-    if constexpr (last > held) {
-      butterflies_of_rows<Size, held, last, false>(rows + start, gradient + start);
-    }
+    if (last > held) { butterflies_of_rows<Size, held, last, false>(rows + start, rows + start); }
   }
 }
 
