@@ -49,9 +49,7 @@ class loopback_run {
   //! One step: every rank's result.
   gradients const& exchange(gradients const& in, reduction_order order = reduction_order::ring)
   {
-    for (std::size_t k = 0; k < values_.size(); ++k) {
-      std::copy(in[k].begin(), in[k].end(), values_[k].begin());
-    }
+    give(in);
     std::span<loopback_rank<Codec, Element> const> const all{ranks_};
     status done;
     auto const asked = allocations_of([&] { done = loopback_all_reduce_mean(exec_, all, order); });
@@ -60,7 +58,12 @@ class loopback_run {
     return values_;
   }
 
+  [[nodiscard]] int world() const { return static_cast<int>(ranks_.size()); }
   [[nodiscard]] tersum::plan<Codec> const& plan(int rank = 0) const { return at(rank).plan; }
+  [[nodiscard]] std::vector<Element> const& values(int rank) const
+  {
+    return values_[static_cast<std::size_t>(rank)];
+  }
   [[nodiscard]] std::span<std::byte> state(int rank = 0) const { return at(rank).state; }
   [[nodiscard]] std::span<std::byte> workspace(int rank = 0) const { return at(rank).workspace; }
   [[nodiscard]] state_header const& header(int rank = 0) const
@@ -79,13 +82,21 @@ class loopback_run {
             plan().own_coordinates()};
   }
 
- private:
+ protected:
+  void give(gradients const& in)
+  {
+    for (std::size_t k = 0; k < values_.size(); ++k) {
+      std::copy(in[k].begin(), in[k].end(), values_[k].begin());
+    }
+  }
   [[nodiscard]] loopback_rank<Codec, Element> const& at(int rank) const
   {
     return ranks_[static_cast<std::size_t>(rank)];
   }
 
   cpu_executor exec_;
+
+ private:
   gradients values_;
   std::vector<std::vector<word4>> state_, workspace_;
   std::vector<loopback_rank<Codec, Element>> ranks_;

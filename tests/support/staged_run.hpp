@@ -6,13 +6,9 @@
 
 #pragma once
 
-#include <tersum/execute/cpu_executor.hpp>
-#include <tersum/single_process/loopback.hpp>
-
-#include <doctest/doctest.h>
+#include "loopback_run.hpp"
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -21,55 +17,35 @@ namespace tersum::tests {
 //! @brief The ranks of an exchange with a quantized codec and their memory. Per step: `measure`, `agree`, `encode`,
 //! `reduce`, `decode`.
 template <class Codec>
-class staged_run {
+class staged_run : public loopback_run<Codec> {
  public:
-  staged_run(Codec const& codec, layout const& gradient, int world, std::uint64_t seed)
-  {
-    for (int k = 0; k < world; ++k) {
-      plans_.push_back(codec.plan(gradient, {.size = world, .rank = k}));
-      REQUIRE(plans_.back().check() == status{});
-      values_.emplace_back(gradient.coordinates);
-      states_.emplace_back(plans_.back().state_bytes() / sizeof(word4) + 1);
-      workspaces_.emplace_back(plans_.back().workspace_bytes() / sizeof(word4) + 1);
-      REQUIRE(initialize(exec_, plans_.back(), state(k), seed) == status{});
-    }
-  }
+  using loopback_run<Codec>::loopback_run;
+  using loopback_run<Codec>::plan;
+  using loopback_run<Codec>::workspace;
+  using loopback_run<Codec>::world;
 
   void measure(std::vector<std::vector<float>> const& in)
   {
-    values_ = in;
-    for (int k = 0; k < world(); ++k) {
-      REQUIRE(tersum::measure(exec_, plans_[at(k)], values_[at(k)], state(k), workspace(k)) ==
-              status{});
-    }
+    this->give(in);
+    stage([](auto const&... given) { return tersum::measure(given...); });
   }
   void agree(reduction_order order)
   {
-    all_reduce(order, [&](int k) { return agreed_wire(plans_[at(k)], workspace(k)); });
+    all_reduce(order, [&](int k) { return agreed_wire(plan(k), workspace(k)); });
   }
   void encode()
   {
-    for (int k = 0; k < world(); ++k) {
-      REQUIRE(tersum::encode(exec_, plans_[at(k)], values_[at(k)], state(k), workspace(k)) ==
-              status{});
-    }
+    stage([](auto const&... given) { return tersum::encode(given...); });
   }
   void reduce(reduction_order order)
   {
-    all_reduce(order, [&](int k) { return payload_wire(plans_[at(k)], workspace(k)); });
-    all_reduce(order, [&](int k) { return bypass_wire(plans_[at(k)], workspace(k)); });
+    all_reduce(order, [&](int k) { return payload_wire(plan(k), workspace(k)); });
+    all_reduce(order, [&](int k) { return bypass_wire(plan(k), workspace(k)); });
   }
   void decode()
   {
-    for (int k = 0; k < world(); ++k) {
-      REQUIRE(tersum::decode(exec_, plans_[at(k)], values_[at(k)], state(k), workspace(k)) ==
-              status{});
-    }
+    stage([](auto const&... given) { return tersum::decode(given...); });
   }
-
-  [[nodiscard]] int world() const { return static_cast<int>(plans_.size()); }
-  [[nodiscard]] tersum::plan<Codec> const& plan() const { return plans_[0]; }
-  [[nodiscard]] std::vector<float> const& values(int rank) const { return values_[at(rank)]; }
 
   //! The agreed scalars that a rank holds.
   [[nodiscard]] std::vector<double> agreed(int rank)
@@ -105,47 +81,30 @@ class staged_run {
     return out;
   }
 
-  [[nodiscard]] state_header const& header(int rank)
-  {
-    return *reinterpret_cast<state_header const*>(state(rank).data());
-  }
-  [[nodiscard]] tensor_record const& record(int rank)
-  {
-    return *reinterpret_cast<tensor_record const*>(state(rank).data() + plan().offset("records"));
-  }
   [[nodiscard]] chunk_step const& step(int rank, std::size_t chunk)
   {
     return reinterpret_cast<chunk_step const*>(workspace(rank).data())[chunk];
   }
-  [[nodiscard]] std::span<float const> residual(int rank)
-  {
-    auto const* const first = state(rank).data() + plan().offset("residual");
-    return {reinterpret_cast<float const*>(first), plan().coordinates()};
-  }
-  [[nodiscard]] std::span<std::byte> state(int rank)
-  {
-    return std::as_writable_bytes(std::span{states_[at(rank)]});
-  }
-  [[nodiscard]] std::span<std::byte> workspace(int rank)
-  {
-    return std::as_writable_bytes(std::span{workspaces_[at(rank)]});
-  }
 
  private:
+  template <class Stage>
+  void stage(Stage const& does)
+  {
+    for (int k = 0; k < world(); ++k) {
+      auto const& r = this->at(k);
+      REQUIRE(does(this->exec_, r.plan, r.gradient, r.state, r.workspace) == status{});
+    }
+  }
   template <class WireOf>
   void all_reduce(reduction_order order, WireOf wire_of)
   {
     std::vector<decltype(wire_of(0))> wires;
     for (int k = 0; k < world(); ++k) { wires.push_back(wire_of(k)); }
     using wire_type = typename decltype(wires)::value_type;
-    REQUIRE(loopback_all_reduce(exec_, std::span<wire_type const>{wires}, order) == status{});
+    REQUIRE(loopback_all_reduce(this->exec_, std::span<wire_type const>{wires}, order) == status{});
   }
-  [[nodiscard]] static std::size_t at(int rank) { return static_cast<std::size_t>(rank); }
-
-  cpu_executor exec_;
-  std::vector<tersum::plan<Codec>> plans_;
-  std::vector<std::vector<float>> values_;
-  std::vector<std::vector<word4>> states_, workspaces_;
 };
+template <class Codec>
+staged_run(Codec const&, layout const&, int, std::uint64_t) -> staged_run<Codec>;
 
 }  // namespace tersum::tests
