@@ -210,7 +210,7 @@ TEST_CASE("[two_shot] means of three ranks and more are unbiased, with 2 bits al
     CHECK(tests::measure_bias(shot_of_256<2>{}, world, 5).projection < 5);
     tests::check_unbiased(shot_of_256<4>{}, world);
   }
-  CHECK(tests::measure_bias(presets::two_shot_4, 2, 5, 1000).worst > 5);
+  CHECK(tests::measure_bias(presets::two_shot_4, 2, 6, 4000).worst > 5);
 }
 
 TEST_CASE("[two_shot] the errors on real gradients are those of the design")
