@@ -145,11 +145,13 @@ void check_products(Placement const& on, std::size_t rows, std::size_t width, in
   CAPTURE(rows);
   CAPTURE(width);
   CAPTURE(rank);
-  using array            = typename Placement::template array<float>;
-  auto const k           = static_cast<std::size_t>(rank);
-  auto const m           = normal_gradients(1, rows * width, 2)[0];
-  auto const q           = normal_gradients(1, width * k, 3)[0];
-  std::size_t const room = product_workspace_bytes(rows, width, rank);
+  using array  = typename Placement::template array<float>;
+  auto const k = static_cast<std::size_t>(rank);
+  auto const m = normal_gradients(1, rows * width, 2)[0];
+  auto const q = normal_gradients(1, width * k, 3)[0];
+  factored_matrix<float> const shape{{nullptr, rows, width}, rank, {}, {}};
+  std::size_t const room =
+    product_workspace_bytes(std::span<factored_matrix<float> const>{&shape, 1});
   // With a workspace the work is divided, which changes no bit.
   for (std::size_t const bytes : {std::size_t{0}, room}) {
     CAPTURE(bytes);

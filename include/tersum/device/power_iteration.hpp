@@ -6,7 +6,6 @@
 
 #pragma once
 
-#include <tersum/device/arrays.hpp>
 #include <tersum/execute/executor.hpp>
 #include <tersum/lowrank/orthogonalizers.hpp>
 #include <tersum/status.hpp>
@@ -35,12 +34,8 @@ struct factored_matrix {
   std::span<float> right;
 };
 
-//! @brief Bytes with which the blocks of a device share the terms of a matrix's products, where it is long; 0 where it is not.
-[[nodiscard]] constexpr std::size_t product_workspace_bytes(std::uint64_t rows,
-                                                            std::uint64_t columns,
-                                                            int rank) noexcept;
-
-//! The same for a list of matrices.
+//! @brief Bytes with which the blocks of a device share the terms of products of a list of matrices, where they are long; 0 where
+//! they are not.
 template <gradient_element Element>
 [[nodiscard]] constexpr std::size_t product_workspace_bytes(
   std::span<factored_matrix<Element> const> batch) noexcept;
@@ -49,7 +44,7 @@ template <gradient_element Element>
 //!
 //! *Reads* the matrix and `right`, `rank` columns of matrix.columns floats; *writes* `left`, `rank` columns of matrix.rows
 //! floats. Columns lie one after the other; all arrays are apart, in the executor's memory, aligned to their elements.
-//! *Needs* no workspace; with `product_workspace_bytes(matrix.rows, matrix.columns, rank)` of it, apart from all else and
+//! *Needs* no workspace; with `product_workspace_bytes` of it, apart from all else and
 //! aligned to floats, more blocks of a device share the work of a long matrix, in a second launch. *Errors*: a rank out of
 //! range, an array of another size, a workspace that is neither empty nor large enough, a null or misaligned address, an
 //! overlap. Products are added in float, in blocks of 64 terms and in the slices that the shape has (docs/low_rank.md); a sum

@@ -11,7 +11,6 @@
 #include <tersum/detail/std.hpp>
 #include <tersum/range/headroom.hpp>
 #include <tersum/range/rms_range.hpp>
-#include <tersum/range/square_norm.hpp>
 #include <tersum/reduce/native.hpp>
 
 namespace tersum::inline v0 {

@@ -13,7 +13,6 @@
 #include <tersum/exchange/rank_blocks.hpp>
 #include <tersum/exchange/reduce_scatter_mean.hpp>
 #include <tersum/plan.hpp>
-#include <tersum/reduce/saturating_sum.hpp>
 #include <tersum/status.hpp>
 #include <tersum/wire.hpp>
 
@@ -43,13 +42,21 @@ template <class Executor, reduce_op Op>
 //! @brief One rank of a loopback exchange: its plan and its memory.
 template <class Codec, class Element>
 struct loopback_rank {
-  using codec_type   = Codec;
-  using element_type = Element;
+  using codec_type = Codec;
 
   tersum::plan<Codec> plan;
   std::span<Element> gradient;     //!< As for `all_reduce_mean`, like the following.
   std::span<std::byte> state;      //!< Of this rank alone.
   std::span<std::byte> workspace;  //!< Of this rank alone.
+
+  [[nodiscard]] status check() const
+  {
+    return detail::check_arguments(plan, gradient, state, workspace);
+  }
+  [[nodiscard]] auto arrays() const
+  {
+    return detail::make_arrays(plan, gradient, gradient, state, workspace);
+  }
 };
 
 //! @brief `all_reduce_mean` for all ranks in one call, round by round. The ranks' states must be initialized. *Errors*: those of
@@ -69,6 +76,16 @@ struct loopback_shard {
   std::span<ShardElement> shard;
   std::span<std::byte> state;      //!< Of this rank alone.
   std::span<std::byte> workspace;  //!< Of this rank alone.
+
+  [[nodiscard]] status check() const
+  {
+    status const s = detail::check_arguments(plan, gradient, state, workspace);
+    return s.ok() ? detail::check_shard(plan, shard, state, workspace) : s;
+  }
+  [[nodiscard]] auto arrays() const
+  {
+    return detail::make_arrays(plan, gradient, shard, state, workspace);
+  }
 };
 
 //! @brief `reduce_scatter_mean` for all ranks in one call, round by round, with errors as of `loopback_all_reduce_mean`.
@@ -86,6 +103,15 @@ struct loopback_values {
   std::span<Element> values;
   std::span<std::byte> state;      //!< Of this rank alone.
   std::span<std::byte> workspace;  //!< Of this rank alone.
+
+  [[nodiscard]] status check() const
+  {
+    return detail::check_published(plan, shard, values, state, workspace);
+  }
+  [[nodiscard]] auto arrays() const
+  {
+    return detail::make_arrays(plan, shard, values, state, workspace);
+  }
 };
 
 //! @brief `all_gather_values` for all ranks in one call, round by round, with errors as of `loopback_all_reduce_mean`.

@@ -98,13 +98,13 @@ template <class Context, int Size>
   return value;
 }
 
-//! @brief The sum of one double of each lane of the warp, or of each `Lanes` neighbouring ones. Each step adds the upper half of the
-//! lanes to the lower half; all of them get the result.
-template <unsigned Lanes = 32, class Context>
+//! @brief The sum of one double of each lane of the warp. Each step adds the upper half of the lanes to the lower half; all of
+//! them get the result.
+template <class Context>
 [[nodiscard]] TERSUM_BODY double warp_total(Context const& ctx, double value)
 {
   TERSUM_UNROLL
-  for (unsigned mask = Lanes / 2; mask > 0; mask /= 2) {
+  for (unsigned mask = 16; mask > 0; mask /= 2) {
     auto const bits = bit_cast<std::uint64_t>(value);
     auto const low  = ctx.shuffle_xor(static_cast<std::uint32_t>(bits), mask);
     auto const high = ctx.shuffle_xor(static_cast<std::uint32_t>(bits >> 32), mask);

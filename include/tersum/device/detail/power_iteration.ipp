@@ -169,10 +169,8 @@ template <class Element>
     .result();
 }
 
-[[nodiscard]] inline status too_small_workspace()
-{
-  return {error_code::invalid_argument, "workspace is smaller than product_workspace_bytes"};
-}
+inline constexpr status too_small_workspace{error_code::invalid_argument,
+                                            "workspace is smaller than product_workspace_bytes"};
 
 //! @brief The product of each matrix with its right factor, if of rows, or with the left one. No more than a list has room for.
 //! @param workspace  Empty, or as many bytes as all need.
@@ -185,7 +183,7 @@ template <class Executor, class Element>
   auto* const partials = reinterpret_cast<float*>(workspace.data());
   using products       = product_list<Element>;
   auto const list      = products::of(batch, of_rows, !workspace.empty(), partials);
-  if (list.sums > workspace.size() / sizeof(float)) { return too_small_workspace(); }
+  if (list.sums > workspace.size() / sizeof(float)) { return too_small_workspace; }
   return perform(
     exec,
     [&](int threads, auto set) {
@@ -243,14 +241,6 @@ constexpr std::size_t product_workspace_bytes(
   return most * sizeof(float);
 }
 
-constexpr std::size_t product_workspace_bytes(std::uint64_t rows,
-                                              std::uint64_t columns,
-                                              int rank) noexcept
-{
-  factored_matrix<float> const one{{nullptr, rows, columns}, rank, {}, {}};
-  return product_workspace_bytes(std::span{&one, 1});
-}
-
 template <executor Executor, gradient_element Element>
 status left_factor(Executor const& exec,
                    matrix_view<Element> const& matrix,
@@ -299,7 +289,7 @@ status power_iteration(Executor const& exec,
     if (!s.ok()) { return s; }
   }
   if (!workspace.empty() && workspace.size() < product_workspace_bytes(batch)) {
-    return detail::too_small_workspace();
+    return detail::too_small_workspace;
   }
   for (std::size_t begin = 0; begin < batch.size(); begin += at_once) {
     auto const some = batch.subspan(begin, detail::minimum(at_once, batch.size() - begin));

@@ -50,7 +50,7 @@ class factor_counts : public plan_counts<Codec> {
             m.first_partial[turn] + m.slices(turn).count() * m.rank * m.length(turn);
         }
       }
-      row_blocks_ = m.first_rows + blocks_of(m.rows);
+      row_blocks_ = m.first_rows + (m.rows + 63) / 64;
       ++this->chunks_;
     });
     for_each_record([this](tensor_record const& record) {
@@ -207,7 +207,7 @@ class factor_counts : public plan_counts<Codec> {
         m.first_block[turn] += m.blocks(turn);
         m.first_product[turn] += products_of(m, turn);
       }
-      m.first_rows += blocks_of(m.rows);
+      m.first_rows += (m.rows + 63) / 64;
     });
   }
 
@@ -216,10 +216,6 @@ class factor_counts : public plan_counts<Codec> {
                                                            int turn) noexcept
   {
     return m.blocks(turn) * (m.is_divided(turn) ? m.slices(turn).count() : 1);
-  }
-  [[nodiscard]] static constexpr std::uint64_t blocks_of(std::uint64_t length) noexcept
-  {
-    return (length + Codec::chunk_size - 1) / Codec::chunk_size;
   }
 
   // Visits each tensor that is not empty with its rank, 0 if it bypasses.

@@ -28,17 +28,12 @@ inline constexpr int vector_lanes = 0;
 template <int Bits>
 requires(Bits <= 8) inline constexpr int vector_lanes<saturating_add<Bits>> = Bits;
 
-}  // namespace tersum::inline v0::detail
-
 #if defined(__x86_64__)
-
 // The processor adds lanes of 8 bits with saturation. Lanes of 4 bits are added in the upper halves of bytes. The sum of
 // two lanes of 2 bits is -1, 0 or 1, and is found bit by bit. It is negative if both lanes are, and if one is, unless
 // they are -1 and 1. It is not zero if it is negative, or if no lane is negative and one of them is 1.
 
 #define TERSUM_LANES_TARGET __attribute__((target("avx512f,avx512bw")))
-
-namespace tersum::inline v0::detail {
 
 //! @brief 64 bytes of saturating_add<Bits>.
 template <int Bits>
@@ -134,12 +129,7 @@ TERSUM_LANES_TARGET __attribute__((aligned(64))) void add_lanes_avx2(std::uint32
 }
 
 #undef TERSUM_LANES_TARGET
-
-}  // namespace tersum::inline v0::detail
-
 #endif
-
-namespace tersum::inline v0::detail {
 
 //! @brief to[i] = op(a[i], b[i]); `to` may be `a` or `b`.
 template <class Op>

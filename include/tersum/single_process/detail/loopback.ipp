@@ -158,48 +158,6 @@ requires requires(Wire const& round) { round.gathered; }
 }
 //! @}
 
-}  // namespace detail
-
-namespace detail {
-
-//! The arguments of one rank.
-//! @{
-template <class Codec, class Element>
-[[nodiscard]] status check_rank(loopback_rank<Codec, Element> const& r)
-{
-  return check_arguments(r.plan, r.gradient, r.state, r.workspace);
-}
-template <class Codec, class Element, class ShardElement>
-[[nodiscard]] status check_rank(loopback_shard<Codec, Element, ShardElement> const& r)
-{
-  if (status const s = check_arguments(r.plan, r.gradient, r.state, r.workspace); !s.ok()) {
-    return s;
-  }
-  return check_shard(r.plan, r.shard, r.state, r.workspace);
-}
-template <class Codec, class ShardElement, class Element>
-[[nodiscard]] status check_rank(loopback_values<Codec, ShardElement, Element> const& r)
-{
-  return check_published(r.plan, r.shard, r.values, r.state, r.workspace);
-}
-
-template <class Codec, class Element>
-[[nodiscard]] auto arrays_of(loopback_rank<Codec, Element> const& r)
-{
-  return make_arrays(r.plan, r.gradient, r.gradient, r.state, r.workspace);
-}
-template <class Codec, class Element, class ShardElement>
-[[nodiscard]] auto arrays_of(loopback_shard<Codec, Element, ShardElement> const& r)
-{
-  return make_arrays(r.plan, r.gradient, r.shard, r.state, r.workspace);
-}
-template <class Codec, class ShardElement, class Element>
-[[nodiscard]] auto arrays_of(loopback_values<Codec, ShardElement, Element> const& r)
-{
-  return make_arrays(r.plan, r.shard, r.values, r.state, r.workspace);
-}
-//! @}
-
 //! Whether the ranks' plans are of these ranks.
 template <class Ranks>
 [[nodiscard]] status check_loopback(Ranks const& ranks) noexcept
@@ -241,7 +199,7 @@ template <class Executor, class Ranks>
 {
   using codec = typename std::remove_cvref_t<decltype(ranks[0])>::codec_type;
   if (status const s = check_loopback(ranks); !s.ok()) { return s; }
-  if (status const s = for_each_rank(ranks, [](auto const& r) { return check_rank(r); }); !s.ok()) {
+  if (status const s = for_each_rank(ranks, [](auto const& r) { return r.check(); }); !s.ok()) {
     return s;
   }
   if (status const s = exec.check(); !s.ok()) { return s; }
@@ -250,7 +208,7 @@ template <class Executor, class Ranks>
       return loopback_round(exec, ranks, order, entry);
     } else {
       return for_each_rank(
-        ranks, [&](auto const& r) { return exec.perform(entry, r.plan, arrays_of(r).of(entry)); });
+        ranks, [&](auto const& r) { return exec.perform(entry, r.plan, r.arrays().of(entry)); });
     }
   });
 }

@@ -25,10 +25,7 @@
 #include <tersum/value.hpp>
 
 #include <algorithm>
-#include <array>
-#include <cassert>
 #include <cmath>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>

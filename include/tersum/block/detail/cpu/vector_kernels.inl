@@ -12,8 +12,7 @@
 #include <tersum/block/detail/cpu/chunk_rows.inl>
 #include <tersum/block/detail/cpu/chunk_encode.inl>
 #include <tersum/block/detail/cpu/chunk_decode.inl>
+#include <tersum/block/detail/cpu/codebook_cells.inl>
 #include <tersum/block/detail/cpu/codebook_rows.inl>
 #include <tersum/block/detail/cpu/chunk_measure.inl>
-#include <tersum/block/detail/cpu/codebook_cells.inl>
-#include <tersum/block/detail/cpu/codebook_kernels.inl>
 // clang-format on
