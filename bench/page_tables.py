@@ -33,7 +33,7 @@ import table  # noqa: E402
 PRESETS = {
     "fp16": ("the baseline", None),
     "two_shot_4": ("any optimizer: start here", "advised_transformer"),
-    "metric_3": ("AdamW", "advised_transformer"),
+    "metric_3": ("AdamW, fewer bits", "advised_transformer"),
     "metric_2": ("AdamW, short trainings", "advised_transformer"),
     "gathered_2": ("two or three ranks", "advised_transformer"),
     "two_shot_1_ef": ("SGD with momentum", "advised_cnn"),
@@ -93,7 +93,7 @@ def presets_table(found):
     lines = []
     for codec, (what_for, training) in PRESETS.items():
         of_sets = [found[name, codec, 4] for name in ("step20", "step300")]
-        errors = ["later"] * 2 if codec.endswith("_ef") else [line["error"] for line in of_sets]
+        errors = [""] * 2 if codec.endswith("_ef") else [line["error"] for line in of_sets]
         loss = loss_above(training, TRAINED.get(codec, codec)) if training else "0"
         lines.append([f"`{codec}`", what_for, payload_bits(of_sets[0]), *errors, loss])
     return markdown(["preset", "<for", "bits", "error, early", "late", "loss above fp16"], lines)
