@@ -93,50 +93,107 @@ TERSUM_BODY void store_quarter(Context const& ctx,
   }
 }
 
+//! @brief Calls piece(at, left, i) with each 16 bytes of a chunk that a thread moves: values i and following are those at `at`, of which
+//! `left` exist. Those of all threads fill whole sectors of memory.
+//! @tparam Striped  Of floats, in the order of the chunk, as `block_hadamard::put` has them. Otherwise two neighbouring threads move the 16
+//!                  of a quarter in turn, and `pair_fours` makes the loaded arrangement of them. Elements of 16 bits are in it.
+template <bool Striped, int Size, class Element, class Piece>
+TERSUM_BODY void each_piece(block_chunk<Size> const& mine, Element* chunk, Piece const& piece)
+{
+  constexpr int count  = 16 / static_cast<int>(sizeof(Element));
+  constexpr int in_8   = 8 / count;
+  constexpr bool pairs = !Striped && in_8 == 2;
+  constexpr int each   = pairs ? 8 : count;
+  constexpr int apart  = pairs ? 12 : Size / 8;
+  int const thread     = static_cast<int>(mine.thread);
+  int const odd        = pairs ? thread % 2 : 0;
+  int const first[2]   = {each * thread - odd * 4, each * thread + apart - odd * 12};
+  int const left[2]    = {mine.length - first[0], mine.length - first[1]};
+  // Not by first: nvcc would make each address of an edge anew.
+  chunk += each * thread;
+  Element* const even  = chunk + apart;
+  Element* const at[2] = {odd == 0 ? chunk : chunk - 4, odd == 0 ? even : chunk};
+  TERSUM_UNROLL
+  for (int k = 0; k < 32 / count; ++k) {
+    int const quarter = k / in_8 * (Size / 4);
+    piece(at[k % in_8] + quarter, left[k % in_8] - quarter, k * count);
+  }
+}
+
+//! @brief Fours of pairs to the loaded arrangement, or back.
+template <bool Back, class Context>
+TERSUM_BODY void pair_fours(Context const& ctx, bool odd, float const* from, float* to)
+{
+  TERSUM_UNROLL
+  for (int i = 0; i < 32; i += i % 4 == 3 ? 5 : 1) {
+    float const low = from[i], high = from[i + 4];
+    float const other = ctx.shuffle_xor(Back || !odd ? high : low, 1);
+    to[i]             = !odd ? low : Back ? other : high;
+    to[i + 4]         = Back && odd ? low : other;
+  }
+}
+
 }  // namespace detail
 
-//! @brief This thread's 32 coordinates as floats, loaded arrangement; zeros where the chunk has none.
+//! @brief This thread's 32 coordinates as floats, loaded arrangement; zeros where the chunk has none. All threads of the warp call it.
 //! @param ctx   The machine.
 //! @param mine  This thread's chunk.
 //! @param from  The whole array, of float, half or bfloat16: `mine.offset` says where the chunk is. Whole chunks that are
 //!              aligned to 16 bytes are read 16 bytes at a time, others an element at a time.
 //! @param v     Receives the coordinates.
+//! @tparam Striped  For floats, as `block_hadamard::put` has them, which exchanges none.
 //!
 //! @par Example
 //! @snippet examples/kernels/inside_your_kernel.hpp load
-template <block_context Context, int Size, gradient_element Element>
+template <bool Striped = false, block_context Context, int Size, gradient_element Element>
 TERSUM_BODY void load_chunk(Context const& ctx,
                             block_chunk<Size> const& mine,
                             Element const* from,
                             float (&v)[32])
 {
+  constexpr int count = 16 / static_cast<int>(sizeof(Element));
   from += mine.offset;
   if (detail::moves_in_eights<Size>(from, mine.length)) {
-    TERSUM_UNROLL
-    for (int r = 0; r < 4; ++r) {
-      detail::load_quarter<false>(ctx, mine, true, from, r, v + 8 * r);
-    }
+    detail::each_piece<Striped>(mine, from, [&](Element const* at, int, int i) {
+      count == 4 ? detail::load_four(ctx, at, v + i) : detail::load_eight(ctx, at, v + i);
+    });
   } else {
-    TERSUM_UNROLL
-    for (int r = 0; r < 4; ++r) { detail::load_quarter<true>(ctx, mine, true, from, r, v + 8 * r); }
+    detail::each_piece<Striped>(mine, from, [&](Element const* at, int left, int i) {
+      TERSUM_UNROLL
+      for (int j = 0; j < count; ++j) {
+        v[i + j] = j < left ? Context::value(ctx.load(at + j)) : 0.0f;
+      }
+    });
   }
+  if (!Striped && count == 4) { detail::pair_fours<false>(ctx, mine.thread % 2 != 0, v, v); }
 }
 
-//! @brief Writes this thread's coordinates that exist, loaded arrangement, rounded to the nearest element that is finite:
-//! beyond the largest half that is +-65504, as in the means that the library decodes. NaN stays NaN.
-template <block_context Context, int Size, gradient_element Element>
+//! @brief Writes this thread's coordinates that exist, rounded to the nearest element that is finite: beyond the largest half that is
+//! +-65504, as in the means that the library decodes. NaN stays NaN. Called and arranged as `load_chunk`.
+template <bool Striped = false, block_context Context, int Size, gradient_element Element>
 TERSUM_BODY void store_chunk(Context const& ctx,
                              block_chunk<Size> const& mine,
                              float const (&v)[32],
                              Element* to)
 {
+  constexpr int count  = 16 / static_cast<int>(sizeof(Element));
+  constexpr bool pairs = !Striped && count == 4;
+  float fours[32];
+  if (pairs) { detail::pair_fours<true>(ctx, mine.thread % 2 != 0, v, fours); }
+  float const* const from = pairs ? fours : v;
   to += mine.offset;
   if (detail::moves_in_eights<Size>(to, mine.length)) {
-    TERSUM_UNROLL
-    for (int r = 0; r < 4; ++r) { detail::store_quarter<false>(ctx, mine, true, v + 8 * r, to, r); }
+    detail::each_piece<Striped>(mine, to, [&](Element* at, int, int i) {
+      count == 4 ? detail::store_four(ctx, at, from + i)
+                 : detail::store_eight<true>(ctx, at, from + i);
+    });
   } else {
-    TERSUM_UNROLL
-    for (int r = 0; r < 4; ++r) { detail::store_quarter<true>(ctx, mine, true, v + 8 * r, to, r); }
+    detail::each_piece<Striped>(mine, to, [&](Element* at, int left, int i) {
+      TERSUM_UNROLL
+      for (int j = 0; j < count; ++j) {
+        if (j < left) { ctx.store(at + j, Context::template finite_element<Element>(from[i + j])); }
+      }
+    });
   }
 }
 

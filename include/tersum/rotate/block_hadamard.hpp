@@ -9,6 +9,7 @@
 #include <tersum/block/block_chunk.hpp>
 #include <tersum/block/block_context.hpp>
 #include <tersum/block/chunk_order.hpp>
+#include <tersum/block/detail/eight_values.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/std.hpp>
@@ -143,16 +144,41 @@ struct block_hadamard {
     return (t & ((1u << low) - 1)) | k << low | t >> low << (log - 2);
   }
 
+  //! @brief Registers to the tile, four at a time, and back.
+  //! @tparam Striped  Whether they are the fours that the threads of a chunk have in its order: registers 4 q to 4 q + 3 of thread t have
+  //!                  coordinates q Size/8 + 4 t + (0 to 3). Otherwise they are the loaded arrangement.
+  template <bool Striped = false, class Context>
+  TERSUM_BODY static void put(
+    Context const& ctx, float const (&v)[32], float* storage, unsigned t, unsigned first)
+  {
+    TERSUM_UNROLL
+    for (unsigned q = 0; q < 8; ++q) {
+      detail::store_four(
+        ctx, storage + slot(first + t * (Striped ? 4 : 8)) + slot(four<Striped>(q)), v + 4 * q);
+    }
+  }
+  template <bool Striped = false, class Context>
+  TERSUM_BODY static void get(
+    Context const& ctx, float (&v)[32], float const* storage, unsigned t, unsigned first)
+  {
+    TERSUM_UNROLL
+    for (unsigned q = 0; q < 8; ++q) {
+      detail::load_four(
+        ctx, storage + slot(first + t * (Striped ? 4 : 8)) + slot(four<Striped>(q)), v + 4 * q);
+    }
+  }
+
   //! @brief `forward` without signs.
   //! @param storage  Of the tile: `storage_floats`, aligned to 16 bytes.
   //! @param t        This thread's place in its chunk, 0 .. threads-1.
   //! @param first    Its chunk's first coordinate in the tile.
-  template <class Context>
+  //! @tparam Striped  As `put` has it, where nothing is rotated.
+  template <bool Striped = false, class Context>
   TERSUM_BODY static void to_wire(
     Context const& ctx, float (&v)[32], float* storage, unsigned t, unsigned first)
   {
     if constexpr (Rotate) { thread_hadamard<32>::transform(ctx, v); }
-    store_loaded(ctx, v, storage, t, first);
+    put<Striped>(ctx, v, storage, t, first);
     synchronize(ctx);
     if constexpr (middle_levels > 0 && Rotate) { transform_middle(ctx, v, storage, t); }
     TERSUM_UNROLL
@@ -162,7 +188,8 @@ struct block_hadamard {
 
   //! @brief `backward` without signs.
   //! @tparam LowDone, HighDone  How many levels of the lowest and of the highest register bits are done already.
-  template <int LowDone = 0, int HighDone = 0, class Context>
+  //! @tparam Striped            As `get` has it, where nothing is rotated.
+  template <int LowDone = 0, int HighDone = 0, bool Striped = false, class Context>
   TERSUM_BODY static void to_loaded(
     Context const& ctx, float (&v)[32], float* storage, unsigned t, unsigned first)
   {
@@ -171,18 +198,7 @@ struct block_hadamard {
     for (unsigned k = 0; k < 32; ++k) { storage[slot(first + wire(t, 0)) + wire_stride(k)] = v[k]; }
     synchronize(ctx);
     if constexpr (middle_levels > 0 && Rotate) { transform_middle(ctx, v, storage, t); }
-    TERSUM_UNROLL
-    for (unsigned r = 0; r < 4; ++r) {
-      TERSUM_UNROLL
-      for (unsigned j = 0; j < 8; j += 4) {
-        word4 const four = ctx.load(reinterpret_cast<word4 const*>(
-          storage + slot(first + loaded(t, 0, 0)) + slot(loaded(0, r, j))));
-        v[8 * r + j]     = Context::from_bits(four.x);
-        v[8 * r + j + 1] = Context::from_bits(four.y);
-        v[8 * r + j + 2] = Context::from_bits(four.z);
-        v[8 * r + j + 3] = Context::from_bits(four.w);
-      }
-    }
+    get<Striped>(ctx, v, storage, t, first);
     if constexpr (Rotate) { thread_hadamard<32>::transform(ctx, v); }
   }
   //! @}
@@ -207,22 +223,11 @@ struct block_hadamard {
     return slot(wire(0, k));
   }
 
-  template <class Context>
-  TERSUM_BODY static void store_loaded(
-    Context const& ctx, float const (&v)[32], float* storage, unsigned t, unsigned first)
+  //! Where the q-th four of thread 0 begin.
+  template <bool Striped>
+  [[nodiscard]] TERSUM_INLINE static constexpr unsigned four(unsigned q) noexcept
   {
-    TERSUM_UNROLL
-    for (unsigned r = 0; r < 4; ++r) {
-      TERSUM_UNROLL
-      for (unsigned j = 0; j < 8; j += 4) {
-        ctx.store(
-          reinterpret_cast<word4*>(storage + slot(first + loaded(t, 0, 0)) + slot(loaded(0, r, j))),
-          word4{Context::bits(v[8 * r + j]),
-                Context::bits(v[8 * r + j + 1]),
-                Context::bits(v[8 * r + j + 2]),
-                Context::bits(v[8 * r + j + 3])});
-      }
-    }
+    return Striped ? q * (Size / 8) : loaded(0, q / 2, q % 2 * 4);
   }
 
   // Every thread writes back where it read, so one barrier after it is enough.

@@ -95,13 +95,31 @@ struct chunk_launch {
   static constexpr int threads = block_chunk<Size>::block_threads;
   static constexpr int shared  = static_cast<int>(sizeof(typename block_hadamard<Size>::storage));
 
-  //! The shared memory of a transform, rotating or not.
+  //! This thread's tile of the shared memory of a transform, rotating or not.
   template <class Hadamard, class Context>
-  [[nodiscard]] TERSUM_BODY static typename Hadamard::storage& storage(Context const& ctx)
+  [[nodiscard]] TERSUM_BODY static float* tile(Context const& ctx)
   {
-    return *static_cast<typename Hadamard::storage*>(ctx.shared());
+    auto* const storage = static_cast<float*>(ctx.shared());
+    return storage + (Hadamard::in_warp ? ctx.thread_rank() / 32 * Hadamard::storage_floats : 0);
   }
 };
+
+//! @brief Whether chunks of such elements are striped, rather than in the loaded arrangement.
+template <class Element>
+inline constexpr bool striped = sizeof(Element) == 4;
+
+//! @brief From the striped to the loaded arrangement or back, by way of the chunk's tile.
+template <bool Striped, class Context, int Size>
+TERSUM_BODY void rearrange(Context const& ctx,
+                           block_chunk<Size> const& mine,
+                           float* tile,
+                           float (&v)[32])
+{
+  using order = block_hadamard<Size, false>;
+  order::template put<!Striped>(ctx, v, tile, mine.thread, mine.first);
+  order::synchronize(ctx);
+  order::template get<Striped>(ctx, v, tile, mine.thread, mine.first);
+}
 
 //! A sentence for arrays that no launch takes.
 inline constexpr std::string_view too_many_chunks =

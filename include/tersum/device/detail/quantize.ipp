@@ -35,8 +35,9 @@ struct quantize_kernel : chunk_launch<Size> {
     chunk const mine = chunk::of(ctx, count);
     float v[32];
     std::uint32_t packed[codes::words];
-    load_chunk(ctx, mine, values, v);
-    order::forward(ctx, mine, 0, this->template storage<order>(ctx), v);
+    load_chunk<true>(ctx, mine, values, v);
+    order::template to_wire<striped<Element>>(
+      ctx, v, this->template tile<order>(ctx), mine.thread, mine.first);
     float const scale = mine.exists() ? ctx.load(scales + mine.chunk) : 0.0f;
     codes{quantizer}.encode(ctx, mine, key, scale, v, packed);
     codes::store(ctx, mine, packed, words);
@@ -86,11 +87,12 @@ struct dequantize_kernel : chunk_launch<Size> {
     std::uint32_t packed[codes::words];
     codes::load(ctx, mine, words, packed);
     codes::decode(ctx, packed, world, v);
-    order::backward(ctx, mine, 0, this->template storage<order>(ctx), v);
+    float* const tile = this->template tile<order>(ctx);
+    order::template to_loaded<0, 0, striped<Element>>(ctx, v, tile, mine.thread, mine.first);
     float const step = mine.exists() ? ctx.load(steps + mine.chunk) : 0.0f;
     TERSUM_UNROLL
     for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(v[i], step); }
-    store_chunk(ctx, mine, v, values);
+    store_chunk<true>(ctx, mine, v, values);
   }
 };
 

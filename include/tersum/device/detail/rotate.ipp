@@ -60,18 +60,20 @@ struct rotate_kernel : array_rotation<Rotator> {
     auto mine         = rotation::chunk::of(ctx, count);
     float* const tile = rotation::tile(ctx);
     float v[32];
-    load_chunk(ctx, mine, values, v);
+    load_chunk<true>(ctx, mine, values, v);
+    if (striped<Element>) { rearrange<false>(ctx, mine, tile, v); }
     if constexpr (rotation::in_registers) {
       using hadamard = typename rotation::type;
       hadamard::apply_signs(ctx, mine, key, v);
       hadamard::to_wire(ctx, v, tile, mine.thread, mine.first);
       order::synchronize(ctx);
-      order::to_loaded(ctx, v, tile, mine.thread, mine.first);
+      order::template to_loaded<0, 0, true>(ctx, v, tile, mine.thread, mine.first);
     } else {
       rotation::type::forward(ctx, rotator, mine, key, tile, v);
+      rearrange<true>(ctx, mine, tile, v);
     }
     mine.length = mine.exists() ? rotation::size : 0;
-    store_chunk(ctx, mine, v, rotated);
+    store_chunk<true>(ctx, mine, v, rotated);
   }
 };
 
@@ -94,19 +96,21 @@ struct rotate_back_kernel : array_rotation<Rotator> {
     whole.length      = mine.exists() ? rotation::size : 0;
     float* const tile = rotation::tile(ctx);
     float v[32];
-    load_chunk(ctx, whole, rotated, v);
+    load_chunk<true>(ctx, whole, rotated, v);
     if constexpr (rotation::in_registers) {
       using hadamard = typename rotation::type;
-      order::to_wire(ctx, v, tile, mine.thread, mine.first);
+      order::template to_wire<true>(ctx, v, tile, mine.thread, mine.first);
       order::synchronize(ctx);
       hadamard::to_loaded(ctx, v, tile, mine.thread, mine.first);
       hadamard::apply_signs(ctx, mine, key, v);
     } else {
+      rearrange<false>(ctx, mine, tile, v);
       rotation::type::backward(ctx, rotator, mine, key, tile, v);
     }
+    if (striped<Element>) { rearrange<true>(ctx, mine, tile, v); }
     TERSUM_UNROLL
     for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(v[i], rotation::unit); }
-    store_chunk(ctx, mine, v, values);
+    store_chunk<true>(ctx, mine, v, values);
   }
 };
 
