@@ -150,8 +150,7 @@ void check_products(Placement const& on, std::size_t rows, std::size_t width, in
   auto const m = normal_gradients(1, rows * width, 2)[0];
   auto const q = normal_gradients(1, width * k, 3)[0];
   factored_matrix<float> const shape{{nullptr, rows, width}, rank, {}, {}};
-  std::size_t const room =
-    product_workspace_bytes(std::span<factored_matrix<float> const>{&shape, 1});
+  std::size_t const room = product_workspace_bytes(std::span{&shape, 1});
   // With a workspace the work is divided, which changes no bit.
   for (std::size_t const bytes : {std::size_t{0}, room}) {
     CAPTURE(bytes);

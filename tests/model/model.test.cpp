@@ -56,7 +56,6 @@ double simulated_pieces(double encode, double send, double decode, int pieces)
   return computes;
 }
 
-// An all-reduce of so many bytes of each rank.
 [[nodiscard]] double reduce_seconds(model::network const& net, route way, double bytes, int ranks)
 {
   return model::rounds_seconds({.payload = bytes}, net, way, ranks);
