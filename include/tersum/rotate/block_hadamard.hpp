@@ -108,14 +108,13 @@ struct block_hadamard {
 
   //! @brief Flips the signs of the loaded arrangement; register i takes bit i of the thread's word of `sign_bits`.
   //! @tparam ByPredicates  Fewer instructions, but more registers where much else is held.
+  //! @param flips          Whether any is flipped.
   template <bool ByPredicates = false, class Context>
-  TERSUM_BODY static void apply_signs(Context const& ctx,
-                                      chunk const& mine,
-                                      std::uint64_t key,
-                                      float (&v)[32])
+  TERSUM_BODY static void apply_signs(
+    Context const& ctx, chunk const& mine, std::uint64_t key, float (&v)[32], bool flips = true)
   {
     thread_hadamard<32>::apply_signs<ByPredicates>(
-      ctx, mine.chunk * (Size / 32) + mine.thread, key, v);
+      ctx, mine.chunk * (Size / 32) + mine.thread, key, v, flips);
   }
 
   //! @name What `forward` and `backward` are made of

@@ -108,16 +108,19 @@ struct thread_hadamard {
 
   //! @brief Flips the sign of value i where bit i % 32 of word i / 32 of `sign_bits` is set.
   //! @tparam ByPredicates  Fewer instructions, but more registers where much else is held.
+  //! @param flips          Whether any is set.
   template <bool ByPredicates = false, class Context>
   TERSUM_BODY static void apply_signs(Context const&,
                                       std::uint64_t number,
                                       std::uint64_t key,
-                                      float (&v)[detail::extent(Size)])
+                                      float (&v)[detail::extent(Size)],
+                                      bool flips = true)
   {
     constexpr int words = (Size + 31) / 32;
     TERSUM_UNROLL
     for (int w = 0; w < words; ++w) {
-      std::uint32_t const word = sign_bits(number * words + static_cast<unsigned>(w), key);
+      std::uint32_t const bits = sign_bits(number * words + static_cast<unsigned>(w), key);
+      std::uint32_t const word = flips ? bits : 0u;
       TERSUM_UNROLL
       for (int i = 0; i < Size / words; ++i) {
         float& x = v[32 * w + i];

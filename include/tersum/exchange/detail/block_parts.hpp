@@ -99,6 +99,16 @@ struct chunk_in_lanes {
 
   static constexpr bool in_step = looks_up_in_step<Codec>;
 
+  //! @name The factors of `unit` before the rotation back, and behind it
+  //! A power of two rounds none of the values of a chunk that travels, of which none is near overflow or subnormal.
+  //! @{
+  static constexpr float early = Codec::rotates_chunks ? unit : 1.0f;
+  static constexpr float late  = Codec::rotates_chunks ? 1.0f : unit;
+  //! @}
+
+  //! Whether all values of a chunk are +0 if its scale is zero, unless signs are flipped, and NaN if it is NaN.
+  static constexpr bool decodes_zeros = in_step && !Codec::rotates_in_memory;
+
   using map_type       = Map;
   using quantizer_type = typename codes_of_map<Codec, Map>::quantizer_type;
 
@@ -220,6 +230,17 @@ struct chunk_in_lanes {
     });
   }
 
+  //! `add` to zeros.
+  TERSUM_BODY void begin(std::uint32_t const* part, float factor, float (&v)[32]) const
+  {
+    if constexpr (decodes_in_step<Codec, quantizer_type>) {
+      std::uint32_t const* const from = part + (place.word + mine.thread * quantizer_type::bits);
+      scaled_levels<quantizer_type>(ctx, from, Context::multiply(scale_in(part), factor), v);
+    } else {
+      add(part, factor, v);
+    }
+  }
+
   //! Writes values in wire order as this chunk of a part, dithered by `key`. The chunk's scale is multiplied by
   //! `share_of`: by 1 / ranks if the values are sums and the part is to hold their mean.
   template <class Dither>
@@ -242,14 +263,16 @@ struct chunk_in_lanes {
 
   //! Values in wire order to the loaded arrangement: back to the basis of the gradient.
   //! @tparam ByPredicates  See `block_hadamard::apply_signs`.
+  //! @param by     What values are multiplied by at last: `late` if they were by `early`.
+  //! @param flips  Whether signs are.
   template <bool ByPredicates = false>
-  TERSUM_BODY void rotate_back(float (&v)[32]) const
+  TERSUM_BODY void rotate_back(float (&v)[32], float by = unit, bool flips = true) const
   {
     if constexpr (rotates) {
       hadamard::to_loaded(ctx, v, storage, mine.thread, mine.first);
-      rotate_loaded<false, ByPredicates>(ctx, args, mine, storage, v);
+      rotate_loaded<false, ByPredicates>(ctx, args, mine, storage, v, flips);
       TERSUM_UNROLL
-      for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(v[i], unit); }
+      for (int i = 0; by != 1.0f && i < 32; ++i) { v[i] = Context::multiply(v[i], by); }
     }
   }
 
@@ -292,7 +315,7 @@ struct chunk_in_lanes {
   //! @param scale  By what the values were multiplied, in all.
   TERSUM_BODY void give(float scale, float (&v)[32])
   {
-    rotate_back<flips_by_predicates<Edge, Codec>>(v);
+    rotate_back<flips_by_predicates<Edge, Codec>>(v, late, !decodes_zeros || scale > 0.0f);
     if constexpr (codes_differences<Codec>) {
       // A difference that is not finite leaves what all ranks hold as it was.
       bool const moves = scale > 0.0f && is_finite(scale);
@@ -305,7 +328,7 @@ struct chunk_in_lanes {
       leave_metric<Edge>(ctx, args, mine, v);
       add_held(v);
     } else {
-      if (!(scale > 0.0f)) {
+      if (!decodes_zeros && !(scale > 0.0f)) {
         TERSUM_UNROLL
         for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(0.0f, scale); }
       }

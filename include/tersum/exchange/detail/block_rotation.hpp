@@ -23,19 +23,21 @@ namespace tersum::inline v0::detail {
 //! @param storage  Of the chunk's tile.
 //! @tparam Forward       Or back.
 //! @tparam ByPredicates  See `block_hadamard::apply_signs`.
+//! @param flips          Whether a packed form flips any.
 template <bool Forward, bool ByPredicates = false, class Codec, class Element, class Context>
 TERSUM_BODY void rotate_loaded(Context const& ctx,
                                exchange_args<Codec, Element> const& args,
                                own_chunk<Codec> const& mine,
                                [[maybe_unused]] float* storage,
-                               float (&v)[32])
+                               float (&v)[32],
+                               [[maybe_unused]] bool flips = true)
 {
   if constexpr (Codec::rotates_in_memory) {
     own_chunk<Codec>::hadamard::template rotate<Forward>(
       ctx, args.codec.rotator, mine, args.header->sign_key, storage, v);
   } else if constexpr (Codec::rotates_chunks) {
     own_chunk<Codec>::hadamard::template apply_signs<ByPredicates>(
-      ctx, mine, args.header->sign_key, v);
+      ctx, mine, args.header->sign_key, v, flips);
   }
 }
 

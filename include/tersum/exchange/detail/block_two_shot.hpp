@@ -141,8 +141,8 @@ TERSUM_BODY void keep_residual(Context const& ctx,
   if (all_idle(ctx, own.mine) || step_is_poisoned(args)) { return; }
   float v[32]                     = {};
   std::uint32_t const* const part = own.part_of(args.payload, own.place.part);
-  own.add(part, 1.0f, v);
-  own.rotate_back(v);
+  own.begin(part, own.early, v);
+  own.rotate_back(v, own.late);
   multiply_by_scales<Edge>(ctx, args, own.mine, v);
   float given[32];
   load_coordinates<Edge>(ctx, args, own.mine, given);

@@ -98,8 +98,8 @@ TERSUM_INLINE void decode_chunk(Chunk& chunk)
     scale = scale_of_unsent<math>(chunk.memory(), args, chunk.number());
   }
   typename Chunk::values v{};
-  float const share = share_of_copy<math>(args);
-  chunk.add(part, share, v);
+  float const share = math::multiply(share_of_copy<math>(args), Chunk::early);
+  chunk.begin(part, share, v);
   for (std::uint32_t rank = 1; rank < copies; ++rank) {
     chunk.add(chunk.part_of(args.parts.gathered, rank), share, v);
   }

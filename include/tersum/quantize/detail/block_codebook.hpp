@@ -351,6 +351,28 @@ TERSUM_BODY void add_codes(Context const& ctx,
   }
 }
 
+//! @brief Whether a warp decodes in step from the lanes of a codebook.
+template <class Codec, class Quantizer>
+inline constexpr bool decodes_in_step = requires
+{
+  requires looks_up_in_step<Codec> && codebook_lanes<Quantizer>::decodes;
+};
+
+//! @brief What `add_codes` would make of zeros: each lane multiplies the level that the others look up.
+template <table_codebook Quantizer, class Context>
+TERSUM_BODY void scaled_levels(Context const& ctx,
+                               std::uint32_t const* from,
+                               float scale,
+                               float (&v)[32])
+{
+  std::uint32_t words[Quantizer::bits];
+  load_codes(ctx, from, words);
+  constexpr int bits = Quantizer::bits;
+  float const level  = Context::fma(codebook_lanes<Quantizer>::of_code(ctx), scale, 0.0f);
+  TERSUM_UNROLL
+  for (int k = 0; k < 32; ++k) { v[k] = ctx.shuffle(level, words[k * bits / 32] >> k * bits % 32); }
+}
+
 //! @brief The same of other codebooks.
 template <codebook Quantizer, bool InStep = false, class Context>
 requires(!table_codebook<Quantizer>) TERSUM_BODY void add_codes(

@@ -19,12 +19,14 @@ template <table_codebook Quantizer>
 struct lane_tables {
   static constexpr int half   = Quantizer::magnitudes;
   static constexpr int points = 4;  //!< To a root mean square.
+  //! More root mean squares than any value of a chunk has.
+  static constexpr std::uint32_t none = float_bits(1024.0f);
 
   //! Whether the levels of all codes fit a warp.
   static constexpr bool fits = half > 1 && half <= 8;
 
   struct entry {
-    std::uint32_t boundary;  //!< In the interval of a point, as a float; infinity if there is none.
+    std::uint32_t boundary;  //!< In the interval of a point, as a float; `none` if there is none.
     std::uint32_t level;     //!< That of a point; a float, with its sign.
     std::uint32_t of_code;   //!< The level of a code; codes are repeated.
     std::uint32_t unused;    //!< So that one access loads an entry.
@@ -39,7 +41,7 @@ struct lane_tables {
     if constexpr (fits) {
       for (unsigned i = 0; i < 32; ++i) {
         std::uint32_t const magnitude = float_bits(Quantizer::levels()[i % half]);
-        out.lane[i].boundary          = 0x7f800000u;
+        out.lane[i].boundary          = none;
         out.lane[i].of_code           = magnitude | (i / half % 2) << 31;
       }
       out.sound = true;
@@ -53,7 +55,7 @@ struct lane_tables {
         float const past = at - static_cast<float>(point);
         out.sound &= at > 1.0f && at < 31.0f && past > 0x1p-10f && past < 1 - 0x1p-10f;
         if (!out.sound) { return out; }
-        out.sound &= out.lane[point].boundary == 0x7f800000u;
+        out.sound &= out.lane[point].boundary == none;
         // A value below zero takes the larger level if its magnitude is not below the boundary.
         std::uint32_t const bits_of = float_bits(end);
         out.lane[point].boundary    = number < half ? (bits_of - 1) | 0x80000000u : bits_of;
@@ -128,7 +130,9 @@ struct codebook_lanes {
     static constexpr lane_tables<Quantizer> source = lane_tables_of<Quantizer>;
     word4 const mine =
       ctx.load(reinterpret_cast<word4 const*>(source.lane + ctx.thread_rank() % 32));
-    float const boundary      = Context::from_bits(mine.x);
+    float const boundary = least_reaching(ctx, scale, Context::from_bits(mine.x));
+    float const in_points =
+      Context::multiply(scale, static_cast<float>(lane_tables<Quantizer>::points));
     std::uint32_t const level = mine.y;
     constexpr int in_word     = 32 / bits;
     float product             = 0.0f;
@@ -139,14 +143,11 @@ struct codebook_lanes {
       std::uint32_t signs   = 0;
       TERSUM_UNROLL
       for (int k = in_word * w; k < in_word * (w + 1); ++k) {
-        float const normal = Context::multiply(v[k], scale);
-        float const shifted =
-          Context::fma(normal, static_cast<float>(lane_tables<Quantizer>::points), 8388624.0f);
-        auto const point = static_cast<std::uint32_t>(
+        float const shifted = Context::fma(v[k], in_points, 8388624.0f);
+        auto const point    = static_cast<std::uint32_t>(
           Context::add_clamp(static_cast<std::int32_t>(Context::bits(shifted)), -0x4b000000, 31));
         // This point's lane, or the next.
-        std::uint32_t const at =
-          Context::count_reached(point, normal, ctx.shuffle(boundary, point));
+        std::uint32_t const at = Context::count_reached(point, v[k], ctx.shuffle(boundary, point));
         std::uint32_t const chosen = ctx.shuffle(level, at);
         product                    = Context::fma(v[k], Context::from_bits(chosen), product);
         numbers                    = numbers >> bits | chosen << (32 - bits);
@@ -159,6 +160,20 @@ struct codebook_lanes {
       words[w]                     = (numbers & ones * (half - 1u)) | (signs & ones * half);
     }
     return product;
+  }
+
+ private:
+  //! @brief The least value whose product with a scale is not below a boundary. It is the quotient or one of its neighbours.
+  template <class Context>
+  [[nodiscard]] TERSUM_BODY static float least_reaching(Context const&, float scale, float boundary)
+  {
+    float const quotient     = Context::divide_moderate(boundary, scale);
+    std::uint32_t const bits = Context::bits(quotient);
+    std::uint32_t const up   = bits >> 31 != 0 ? 0xffffffffu : 1u;
+    float const below        = Context::from_bits(bits - up);
+    bool const is_reached    = Context::multiply(quotient, scale) >= boundary;
+    float const above        = is_reached ? quotient : Context::from_bits(bits + up);
+    return Context::multiply(below, scale) >= boundary ? below : above;
   }
 };
 

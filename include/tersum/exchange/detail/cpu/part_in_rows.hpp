@@ -99,6 +99,10 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
     return bits_float(part[map.scale_word(place.index)]);
   }
 
+  //! `add` to values that nothing was added to. Rotations back multiply at last.
+  void begin(std::uint32_t const* part, float factor, values& v) const { add(part, factor, v); }
+  static constexpr float early = 1.0f;
+
   //! Adds `factor` times the decoded chunk of a part.
   void add(std::uint32_t const* part, float factor, values& v) const
   {
