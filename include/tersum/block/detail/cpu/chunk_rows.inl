@@ -245,7 +245,7 @@ TERSUM_SIMD void butterflies_of_rows(float* first_row, [[maybe_unused]] To beyon
   constexpr int row      = rows_of<Size>::split * width;
   for (int k = 0; k < rows_of<Size>::in_block / together; ++k) {
     int const first = ((k >> First << Last) + k % (1 << First)) * row;
-    floats v[together];
+    floats v[static_cast<std::size_t>(together)];
     TERSUM_UNROLL
     for (int i = 0; i < together; ++i) {
       if constexpr (Fetch) { fetch_beyond<true>(beyond + (first + i * apart)); }
