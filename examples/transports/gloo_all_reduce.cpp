@@ -78,10 +78,12 @@ int main(int argc, char** argv)
     attributes.hostname = argc > 4 ? argv[4] : "127.0.0.1";
     auto device         = gloo::transport::tcp::CreateDevice(attributes);
     gloo::rendezvous::FileStore store(argv[3]);
+    // [transport]
     auto context =
       std::make_shared<gloo::rendezvous::Context>(std::atoi(argv[1]), std::atoi(argv[2]));
     context->connectFullMesh(store, device);
     tersum::gloo_transport const transport{context, std::chrono::seconds(10)};
+    // [transport]
     auto const outcome =
       train(transport, argc > 5 ? std::strtoull(argv[5], nullptr, 10) : 1'000'000);
     if (!outcome.ok()) { return std::fprintf(stderr, "%s\n", outcome.message.data()), 1; }

@@ -77,6 +77,7 @@ int main(int argc, char** argv)
 {
   MPI_Init(&argc, &argv);
   tersum::status outcome;
+  // [transport]
   {
     tersum::mpi_transport const mpi{MPI_COMM_WORLD};  // ends before MPI does
     outcome = train(mpi, argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1'000'000);
@@ -85,5 +86,6 @@ int main(int argc, char** argv)
     }
   }
   MPI_Finalize();
+  // [transport]
   return outcome.ok() ? 0 : 1;
 }

@@ -72,11 +72,13 @@ int main(int argc, char** argv)
   require(cudaStreamCreate(&stream));
   require(ncclCommInitRank(&communicator, ranks, meet(rank, argv[3]), rank));
 
+  // [transport]
   tersum::nccl_transport const nccl{communicator, stream};
   tersum::cuda_executor const exec{stream};
   auto const plan =
     tersum::presets::rotated_sat4.plan({.coordinates = size}, {.size = ranks, .rank = rank});
   require(agree_on(nccl, plan, seed));
+  // [transport]
   auto const state     = device_bytes(plan.state_bytes());
   auto const workspace = device_bytes(plan.workspace_bytes());
   auto const scratch   = device_bytes(scratch_bytes(plan));

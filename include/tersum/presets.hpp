@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Named codecs: values to make plans from. Names that would differ in a number only are made of the templates here:
-//! docs/tuning.md.
+//! Named codecs: values to make plans from. Those that differ in a number only are made of the templates: docs/tuning.md.
 
 #pragma once
 

@@ -223,14 +223,13 @@ void check_power_iteration(Placement const& on)
   known_matrix const known{70, 65, {8.0, 4.0, .5, .25}, 11};
   array const values{known.dense()}, right{normal_gradients(1, 2 * 65, 4)[0]}, left{2 * 70};
   auto const dense = known.dense();
+  // [power_iteration]
+  robust_cholesky_qr2 const by{};
+  matrix_view<float> const matrix{values.span().data(), 70, 65};  // rows, columns
   for (int step = 0; step < 5; ++step) {
-    REQUIRE(power_iteration(on.exec,
-                            robust_cholesky_qr2{},
-                            matrix_view<float>{values.span().data(), 70, 65},
-                            2,
-                            left.span(),
-                            right.span()) == status{});
+    REQUIRE(power_iteration(on.exec, by, matrix, 2, left.span(), right.span()) == status{});
   }
+  // [power_iteration]
   auto const p = left.read(), q = right.read();
   double error = 0;
   for (std::size_t i = 0; i < 70; ++i) {
@@ -281,10 +280,12 @@ void check_factors_of_exchange(Placement const& on, std::size_t rows, std::size_
   matrix_view<float> const matrix{values.span().data(), rows, width};
   int const r                       = static_cast<int>(rank);
   std::span<float const> const from = right.span(), product = left.span();
+  // [orthogonalize]
   REQUIRE(left_factor(on.exec, matrix, r, from, left.span()) == status{});
-  CHECK(left.read() == sums);
+  CHECK(left.read() == sums);  // which ranks add up
   REQUIRE(orthogonalize(on.exec, robust_cholesky_qr2{}, left.span(), r) == status{});
   REQUIRE(right_factor(on.exec, matrix, r, product, right.span()) == status{});
+  // [orthogonalize]
   CHECK(right.read() == want);
 }
 

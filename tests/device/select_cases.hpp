@@ -86,15 +86,13 @@ void check_top_chunks(Placement const& on,
        {std::size_t{0}, std::size_t{1}, count / 8, count / 2, above_zero}) {
     if (few && most != count / 8 && most != above_zero) { continue; }
     CAPTURE(most);
+    // [select_chunks]
     typename Placement::template array<std::uint32_t> const places{count};
     typename Placement::template array<std::byte> const workspace{select_chunks_workspace_bytes()};
     std::span<Norm const> const read = from.span();
-    REQUIRE(select_chunks(on.exec,
-                          rule_of(top_chunks<64>{}, static_cast<std::uint32_t>(most)),
-                          read,
-                          workspace.span(),
-                          places.span(),
-                          turn) == status{});
+    auto const rule                  = rule_of(top_chunks<64>{}, static_cast<std::uint32_t>(most));
+    REQUIRE(select_chunks(on.exec, rule, read, workspace.span(), places.span(), turn) == status{});
+    // [select_chunks]
     auto const got          = places.read();
     auto const want         = largest_norms(norms, most, turn);
     std::uint32_t number    = 0;

@@ -19,13 +19,11 @@ namespace tersum::inline v0 {
 //! *Wire*: register k of thread t holds the coordinate at wire position 32 t + k (see `chunk_order`), so that its codes
 //! are whole words.
 //!
-//! Launch blocks of `block_threads` threads. For chunks of up to 1024 coordinates a warp has 1024/Size chunks and a
-//! block four warps; for larger ones a block has one chunk. All threads of a warp (above 1024 coordinates: of a block)
-//! must call whatever takes a chunk, also those whose chunk does not exist. Such a chunk has the length 0, is loaded as
-//! zeros and is not stored.
+//! Launch blocks of `block_threads` threads. For chunks of up to 1024 coordinates a warp has 1024/Size chunks and a block four
+//! warps; for larger ones a block has one chunk. All threads of a warp (above 1024 coordinates: of a block) must call whatever
+//! takes a chunk, also those whose chunk does not exist. Such a chunk has the length 0, is loaded as zeros and is not stored.
 //!
-//! It is an aggregate, so that a kernel with a table of chunks can start from `numbered`, and set offset and length
-//! itself.
+//! It is an aggregate, so that a kernel with a table of chunks can start from `numbered`, and set offset and length itself.
 //! @tparam Size  Coordinates in a chunk, a power of two from 128 to 32768.
 template <int Size>
 struct block_chunk {
@@ -48,8 +46,7 @@ struct block_chunk {
   std::uint64_t offset;  //!< This chunk's first coordinate within the gradient.
   int length;            //!< Coordinates that exist; the rest is zeros.
 
-  //! The number of blocks for a gradient that is cut as by `fixed_chunks`: from its first coordinate on, the last chunk
-  //! padded.
+  //! The number of blocks for a gradient that is cut as by `fixed_chunks`: from the first coordinate on, the last one padded.
   [[nodiscard]] TERSUM_HOST_DEVICE static constexpr std::uint64_t blocks(
     std::uint64_t coordinates) noexcept
   {
@@ -77,8 +74,7 @@ struct block_chunk {
     return mine;
   }
 
-  //! @brief The number of this thread's chunk, and its place; blocks count chunks from `first_chunk` on. Numbers are
-  //! below 2^31.
+  //! @brief The number of this thread's chunk, and its place; blocks count chunks from `first_chunk` on, below 2^31.
   template <class Context>
   [[nodiscard]] TERSUM_BODY static block_chunk numbered(Context const& ctx,
                                                         std::uint64_t first_chunk)

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! What a kernel body sees of its thread, block and machine: the concept that all block-scope templates are written
-//! against.
+//! What a kernel body sees of its thread, block and machine: the concept that all block-scope templates are written against.
 
 #pragma once
 

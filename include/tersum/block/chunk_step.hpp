@@ -13,8 +13,7 @@
 
 namespace tersum::inline v0 {
 
-//! @brief The step of one chunk, as encoder and decoder need it, and what the decoder has counted. It lies in the
-//! workspace.
+//! @brief The step of one chunk, as encoder and decoder need it, and what the decoder has counted. It lies in the workspace.
 struct chunk_step {
   float encode;  //!< 2^fraction_bits / (step sqrt(N)): from unnormalized rotated value to code.
   float
@@ -48,8 +47,7 @@ chunk_step_of(float wanted, float bound, float root, int world)
 
 }  // namespace detail
 
-//! @brief The factors that encoders and decoders of a chunk multiply by, made from the distance between neighbouring
-//! codes.
+//! @brief The factors that encoders and decoders of a chunk multiply by, made from the distance between neighbouring codes.
 //!
 //! Every rank must pass the same arguments. If the step is below 2^-100, the chunk is sent as zeros. If the bound is
 //! not finite, or the step above 2^100, it decodes to NaN. The products inside go into multiplications and divisions

@@ -54,8 +54,7 @@ namespace detail {
 //! How many sums `group::sum` makes side by side: term i goes to sum i modulo this.
 inline constexpr int group_lanes = 128;
 
-//! @brief Returns the value, and keeps the compiler from knowing where it comes from: so a product is rounded before it is
-//! added to anything.
+//! @brief Returns the value, and hides from the compiler where it comes from: so a product is rounded before it is added.
 [[nodiscard]] TERSUM_INLINE float as_rounded(float value) noexcept
 {
 #if defined(__CUDA_ARCH__)

@@ -28,8 +28,7 @@ template <int First, int... Rest>
 
 }  // namespace detail
 
-//! @brief Gives each chunk one of the widths, so that the sum of energy^weighting times distortion is least under a
-//! budget.
+//! @brief Gives each chunk one of the widths, so that the sum of energy^weighting times distortion is least under a budget.
 //!
 //! The energy is the reduced squared norm times `tensor::weight`. The distortion is what the codec's reducer says of
 //! that width and number of ranks (`saturating_sum::distortion`). For every chunk, each step from one width to the next

@@ -15,11 +15,9 @@
 
 namespace tersum::inline v0 {
 
-//! @brief As many chunks as `bits` pays for, drawn anew in every step from the common seed. The choice needs no
-//! agreement.
+//! @brief As many chunks as `bits` pays for, drawn anew in every step from the common seed. The choice needs no agreement.
 //!
-//! Chunks that are not drawn decode to zeros, and those that are drawn are not scaled up for it. So the mean is biased,
-//! with or without feedback.
+//! Chunks that are not drawn decode to zeros, and drawn ones are not scaled up. So the mean is biased, even with feedback.
 //! @tparam Size  Coordinates in a chunk, a power of two from 32 to 8192.
 template <int Size>
 struct random_chunks {

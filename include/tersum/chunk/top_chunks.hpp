@@ -18,11 +18,10 @@ namespace tersum::inline v0 {
 
 //! @brief The ranks sum the squared norm of each chunk, and the J chunks with the largest sums travel.
 //!
-//! J is as large as `bits` pays for. With d coordinates, a 16-bit payload and norms of 16 bits it follows from bits =
-//! 16 (J Size / d + 1 / Size). Chunks with equal sums take turns. A norm that is not finite counts as
-//! infinite, so its chunk travels and all ranks see it. The selection is the same on every rank, because the sums are.
-//! Chunks that do not travel decode to zeros, and feedback keeps them. Source: Han et al., Beyond Throughput and
-//! Compression Ratios (HotNets'24), section 3.1.
+//! J is as large as `bits` pays for. With d coordinates, and payload and norms of 16 bits, bits = 16 (J Size / d + 1 / Size).
+//! Chunks with equal sums take turns. A norm that is not finite counts as infinite, so its chunk travels and all ranks see it.
+//! The selection is the same on every rank, because the sums are. Chunks that do not travel decode to zeros, and feedback keeps
+//! them. Source: Han et al., Beyond Throughput and Compression Ratios (HotNets'24), section 3.1.
 //!
 //! @tparam Size    Coordinates in a chunk, a power of two from 32 to 8192 (from 128 under codes of less than 16 bits).
 //! @tparam Scalar  A norm on the wire, if the codec has no range of its own: float or bfloat16. Not half,

@@ -41,8 +41,7 @@ template <class T>
   return a < b ? b : a;
 }
 
-//! A count as the bound of an array: g++ warns with -Wsign-conversion of a bound that is an int and depends on a template's
-//! parameter.
+//! A count as the bound of an array: with -Wsign-conversion g++ warns of an int that depends on a template's parameter.
 [[nodiscard]] TERSUM_INLINE constexpr std::size_t extent(int count) noexcept
 {
   return static_cast<std::size_t>(count);
@@ -53,8 +52,7 @@ template <class T>
   return (float_bits(value) & 0x7f800000u) != 0x7f800000u;
 }
 
-//! @brief The hash of a sequence of numbers, from that of all but the last. Sequences that differ in the last number alone
-//! have different hashes.
+//! @brief The hash of a sequence of numbers, from that of all but the last. It differs where the last number alone does.
 [[nodiscard]] constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) noexcept
 {
   hash = (hash ^ value) * 0x9e3779b97f4a7c15u;

@@ -25,6 +25,9 @@ namespace tersum::inline v0 {
 //! block a factor; a thread of the CPU takes a factor at a time. Does not synchronize.
 //! @param orthogonalizer  `robust_cholesky_qr2`, `gram_schmidt`, or one of your own.
 //! @param columns         1 to `max_rank`.
+//!
+//! @par Example
+//! @snippet tests/device/low_rank_cases.hpp orthogonalize
 template <executor Executor, orthogonalizer Orthogonalizer>
 [[nodiscard]] status orthogonalize(Executor const& exec,
                                    Orthogonalizer const& orthogonalizer,

@@ -34,8 +34,7 @@ struct factored_matrix {
   std::span<float> right;
 };
 
-//! @brief Bytes with which the blocks of a device share the terms of products of a list of matrices, where they are long; 0 where
-//! they are not.
+//! @brief Bytes with which blocks of a device share the terms of long products of a list of matrices; 0 where none is long.
 template <gradient_element Element>
 [[nodiscard]] constexpr std::size_t product_workspace_bytes(
   std::span<factored_matrix<Element> const> batch) noexcept;
@@ -68,13 +67,15 @@ template <executor Executor, gradient_element Element>
                                   std::span<float> right,
                                   std::span<std::byte> workspace = {});
 
-//! @brief One step: P = M Q, its columns made orthonormal, and Q = M^T P. Afterwards P Q^T approximates M, the better the
-//! more often it is called.
+//! @brief One step: P = M Q, its columns made orthonormal, and Q = M^T P. Then P Q^T approximates M, better with every call.
 //!
 //! *Reads* the matrix, *reads and writes* `right` (Q), *writes* `left` (P): the conditions and errors of `left_factor`.
 //! Ranks that compress the sum of their matrices call the three parts instead, and reduce P and Q in between: that is
 //! PowerSGD, and makes the factors of `low_rank_codec`. Three launches, with a workspace up to five.
 //! @param right  What the iteration starts from; columns must not be zero.
+//!
+//! @par Example
+//! @snippet tests/device/low_rank_cases.hpp power_iteration
 template <executor Executor, orthogonalizer Orthogonalizer, gradient_element Element>
 [[nodiscard]] status power_iteration(Executor const& exec,
                                      Orthogonalizer const& orthogonalizer,

@@ -40,8 +40,7 @@ template <chunker Chunker, reducer Reducer>
 //! with the scales of `make_chunk_step<partial_hadamard<C>, Quantizer>`, those of a codec that rotates. Enqueued on the
 //! executor; does not synchronize.
 //! @param chunker    `fixed_chunks<C>` with a C from 128 to 32768.
-//! @param quantizer  `stochastic_quantizer<q>`, `nearest_quantizer<q>`, or one of your own; see the concept for codes that it
-//!                   must not return.
+//! @param quantizer  `stochastic_quantizer<q>`, `nearest_quantizer<q>`, or one of your own; see the concept.
 //! @param reducer    `saturating_sum<b>`, `widening_sum<q, b>` or `guard_lanes<b>`.
 //! @param scales     `chunk_step::encode` of each chunk: 2^fraction_bits over its step; a value times its scale must stay
 //!                   below 2^23. 0 makes zeros of any values.
@@ -69,8 +68,7 @@ template <executor Executor,
 //! 16 bits are rounded to the nearest one that is finite. *Needs* no workspace. *Errors*: those of `quantize`, and a world that
 //! the lanes of `reducer` cannot hold. A step that is NaN makes NaNs of its chunk.
 //!
-//! The values are those of a `codec` of the same policies without a rotation, on every executor. Enqueued on the executor;
-//! does not synchronize.
+//! The values are those of a `codec` of these policies without a rotation, on every executor. Enqueued; does not synchronize.
 //! @param quantizer  What made the codes.
 //! @param reducer    What added them.
 //! @param world      How many ranks' codes the words sum, 1 or more.

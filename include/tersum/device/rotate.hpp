@@ -53,12 +53,10 @@ template <executor Executor, chunk_rotator Rotator, readable_values Values>
                             std::span<float> rotated,
                             std::uint64_t key);
 
-//! @brief values = each chunk of `rotated` after `rotator.backward`, divided by what both ways together multiply by: the values
-//! again, up to rounding.
+//! @brief values = each chunk of `rotated` after `rotator.backward`, divided by what both ways multiply by.
 //!
 //! *Reads* `rotated`, *writes* the `values` that there are. Elements of 16 bits are rounded to the nearest one that is
-//! finite, so that halves end at +-65504. Conditions, errors and stream are those of `rotate`; give rotator and key of the way
-//! there.
+//! finite, so that halves end at +-65504. Conditions, errors and stream are those of `rotate`; give its rotator and key.
 template <executor Executor, chunk_rotator Rotator, writable_values Values>
 [[nodiscard]] status rotate_back(Executor const& exec,
                                  Rotator const& rotator,

@@ -68,10 +68,12 @@ struct chunk_place {
 //!
 //! Norms must not be negative; one that is not finite counts as infinite. Equal ones take turns: with `turn` 0 the lowest
 //! index comes first, and with 0, 1, 2, ... each is chosen about as often as the others. Give all ranks the same number.
-//! Nothing is sorted: two or three histograms find the threshold. The choice is that of an exchange after `turn` others,
-//! the same on every executor. Enqueued on the executor: one launch, beyond 4096 chunks a cooperative one; does not
-//! synchronize.
+//! Nothing is sorted: two or three histograms find the threshold. The choice is that of an exchange after `turn` others, the
+//! same on every executor. Enqueued on the executor: one launch, beyond 4096 chunks a cooperative one; does not synchronize.
 //! @tparam Norm  float or bfloat16.
+//!
+//! @par Example
+//! @snippet tests/device/select_cases.hpp select_chunks
 template <executor Executor, gradient_element Norm>
 [[nodiscard]] status select_chunks(Executor const& exec,
                                    chunk_rule const& rule,

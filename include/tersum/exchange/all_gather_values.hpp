@@ -66,8 +66,7 @@ status all_gather_values(Executor const& exec,
 //! enqueue on the executor and do not synchronize.
 //! @{
 
-//! Encodes this rank's shard, after which both wires hold this rank's parts. *Errors*: those of arguments; then nothing was
-//! written.
+//! Encodes this rank's shard, after which both wires hold its parts. *Errors*: those of arguments; then nothing was written.
 template <executor Executor, publishing Codec, gradient_values Shard, gradient_memory Values>
 status encode_shard(Executor const& exec,
                     plan<Codec> const& plan,
@@ -76,8 +75,7 @@ status encode_shard(Executor const& exec,
                     std::span<std::byte> state,
                     std::span<std::byte> workspace);
 
-//! Decodes the shards of all ranks, which both wires now hold, into the values. *Errors*: those of arguments; then nothing
-//! was written.
+//! Decodes the shards of all ranks, which both wires hold, into the values. *Errors*: those of arguments, before it writes.
 template <executor Executor, publishing Codec, gradient_memory Values>
 status decode_values(Executor const& exec,
                      plan<Codec> const& plan,

@@ -26,8 +26,7 @@ namespace tersum::inline v0 {
 //! @param exec       Does the work: `cpu_executor` or `cuda_executor`.
 //! @param plan       Of this rank, from `Codec::plan`.
 //! @param gradient   plan.coordinates() values of float, half or bfloat16; overwritten.
-//! @param state      From `initialize`; plan.state_bytes() bytes, aligned to 16. Carries seed, step, head-room and
-//!                   residual.
+//! @param state      From `initialize`; plan.state_bytes() bytes, aligned to 16. Has seed, step, head-room, residual.
 //! @param workspace  plan.workspace_bytes() bytes, aligned to 16, contents irrelevant.
 //! @param reduce     Your collective, or what `reduce_over` makes of a transport. It is called once for each round, with a
 //!                   `wire`, and must replace wire.data[0 .. wire.count) by the reduction over the ranks by `wire.op`, with
@@ -39,8 +38,7 @@ namespace tersum::inline v0 {
 //!                   executor's: those of which its member `does` says so.
 //! @return  The first error. If a single rank finds a fault in its arguments, such as a null pointer, it returns before
 //!          its first round, and the other ranks wait for it as long as their transport does. If `reduce` fails, the
-//!          gradient is unchanged, but the residual of a codec with feedback has moved on: restore the state from a
-//!          copy or `initialize` it.
+//!          gradient is unchanged, but a residual has moved on: restore the state from a copy or `initialize` it.
 //!
 //! @par Example: over MPI
 //! @snippet examples/transports/mpi_all_reduce.cpp reduce_over

@@ -32,8 +32,7 @@ struct state_seal {
 
 //! @brief The seal of a state. One pass over its bytes.
 //! @param plan   The plan of the state.
-//! @param state  plan.state_bytes() bytes of the host, as `initialize` or the last exchange left them. Of fewer bytes the seal
-//!               holds for no state.
+//! @param state  plan.state_bytes() bytes of the host, as `initialize` or the last exchange left them; fewer are not valid.
 template <class Codec>
 [[nodiscard]] state_seal seal_state(plan<Codec> const& plan,
                                     std::span<std::byte const> state) noexcept;

@@ -25,8 +25,7 @@ template <class Executor>
 struct exchange_launches {
   //! @brief Launches the kernels of a stage of `Codec::stages`, or of `stage::initialize`.
   //!
-  //! Enqueued in the order of the calls; does not synchronize. *Errors*: that of the first launch that fails, after which
-  //! it makes no more.
+  //! Enqueued in the order of the calls; does not synchronize. *Errors*: that of the first launch that fails; it is the last.
   template <class Stage, class Codec, class Element>
   [[nodiscard]] status perform(Stage const& stage,
                                plan<Codec> const& plan,

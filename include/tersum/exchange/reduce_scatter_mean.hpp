@@ -24,11 +24,10 @@ concept gradient_values = gradient_memory<T> ||
 
 //! @brief Computes this rank's shard of the mean of all ranks' gradients, compressed on the way: a reduce-scatter.
 //!
-//! Every rank calls it, with plans that differ in the rank only. Each coordinate is encoded once, decoded by the rank
-//! whose shard it lies in, and added in float, in the order of the ranks; `summed_codes` are added in the
-//! wire, and decoded by that rank. Everything is enqueued on the executor; the
-//! library neither allocates nor synchronizes, so with `cuda_executor` and a stream-ordered collective the call can be
-//! captured in a CUDA graph.
+//! Every rank calls it, with plans that differ in the rank only. Each coordinate is encoded once, decoded by the rank whose
+//! shard it lies in, and added in float, in the order of the ranks; `summed_codes` are added in the wire, and decoded by that
+//! rank. Everything is enqueued on the executor; the library neither allocates nor synchronizes, so with `cuda_executor` and a
+//! stream-ordered collective the call can be captured in a CUDA graph.
 //!
 //! `state_header::last_was_non_finite()` says whether a gradient was not finite in *this rank's* shard, or in a tensor that
 //! bypasses; other shards only their ranks know. Where a loss scaler skips steps, let the ranks agree on it. Chunks that are

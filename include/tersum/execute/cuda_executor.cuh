@@ -69,11 +69,10 @@ inline namespace TERSUM_ARCHITECTURES {
 //! @brief Enqueues on one stream of the current device. Never synchronizes, allocates or reads device memory.
 //!
 //! *Memory*: all that its calls are given is device memory. Calls check whether addresses are aligned, but not where they
-//! lie. A state that `initialize` has not filled for the same plan is undefined behaviour: no call reads it back, but those
-//! of `exchange/check_device_state.cuh`. *Stream*: name one, as a `cudaStream_t`, or as what converts to it or holds it;
-//! there is no default. A whole exchange can be captured in a CUDA graph, since what changes from step to step lies in the
-//! state. *Errors*: `execution_failed` where the CUDA runtime refuses a launch or a copy, with its number in
-//! `status::native`.
+//! lie. A state that `initialize` has not filled for the same plan is undefined behaviour: no call reads it back, but those of
+//! `exchange/check_device_state.cuh`. *Stream*: name one, as a `cudaStream_t`, or as what converts to it or holds it; there is
+//! no default. A whole exchange can be captured in a CUDA graph, since what changes from step to step lies in the state.
+//! *Errors*: `execution_failed` where the CUDA runtime refuses a launch or a copy, with its number in `status::native`.
 //!
 //! A short kernel may start while the kernel before it on the stream ends, whoever launched that; it waits for that end
 //! before it touches memory (`cuda_tuning::overlap_launches`). A selection of more than `cuda_tuning::select_alone` chunks

@@ -63,8 +63,7 @@ template <bool Ask, chunker Chunker, rotator Rotator, feedback Feedback, metric 
 //! A cast with `fixed_chunks` converts all coordinates, and agrees on nothing: the baseline, and what users have today; its
 //! chunk size says only how kernels divide the work. With `top_chunks` it is TopKC. Feedback and a metric are for chunkers
 //! that choose. In a metric coordinates are divided by their scales first, norms are of the quotients, and these travel. So
-//! the chunks that are chosen are large beside what they usually are, and halves hold them however small the coordinates
-//! are.
+//! the chunks that are chosen are large beside what they usually are, and halves hold them however small the coordinates are.
 struct in_wire : usual_form {
   constexpr description describe() const { return {"in_wire"}; }
 

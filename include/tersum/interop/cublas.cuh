@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Not yet run on a device, only compiled and linked by the tests: products of low-rank exchanges by cuBLAS. Link with
-//! cuBLAS.
+//! Not yet run on a device, only compiled and linked by the tests: products of low-rank exchanges by cuBLAS. Link with cuBLAS.
 
 #pragma once
 
@@ -22,10 +21,9 @@ namespace tersum::inline v0 {
 
 //! @brief A `cuda_executor` that leaves the products of paired low-rank exchanges of float to grouped GEMMs of cuBLAS.
 //!
-//! Use it for large ranks, where products are bound by multiply-adds. With CUBLAS_TF32_TENSOR_OP_MATH they run on
-//! tensor cores, with 11 bits of each operand. A bucket's product is one call (two with feedback, whose residual is
-//! another summand; another two for every 64 shapes that follow each other). All other work, and all other codecs, are
-//! left to `cuda_executor`.
+//! Use it for large ranks, where products are bound by multiply-adds. With CUBLAS_TF32_TENSOR_OP_MATH they run on tensor
+//! cores, with 11 bits of each operand. A bucket's product is one call (two with feedback, whose residual is another summand;
+//! another two for every 64 shapes that follow each other). All other work, and all other codecs, are left to `cuda_executor`.
 //!
 //! The ranks still end with equal bits, since all of them rebuild from reduced factors with this library's kernels.
 //! Bits are no longer equal to those of `cpu_executor` and `cuda_executor`, nor between devices and versions of cuBLAS.

@@ -28,13 +28,15 @@ namespace tersum::inline v0 {
 
 //! @brief All ranks of a connected Gloo context.
 //!
-//! Gloo applies a reduction as a function of two arrays, so all operations go in the wire, in Gloo's ring; the function
-//! runs on the executor given here. *Errors*: an exception of Gloo comes back as a status: a peer died or did not come
-//! within the timeout. Then the connections of the context are closed, so that those who wait for this rank are told at
-//! once, and every further call fails: connect a new context. Messages of unlike sizes never meet; ranks that wait for
-//! another size end with their timeouts. Ignore SIGPIPE in the program, because Gloo writes to sockets whose other end may
-//! be gone. Use a transport from one thread at a time; several transports need a context each. The members are those that
-//! `transport` asks for.
+//! Gloo applies a reduction as a function of two arrays, so all operations go in the wire, in Gloo's ring; the function runs
+//! on the executor given here. *Errors*: an exception of Gloo comes back as a status: a peer died or did not come within the
+//! timeout. Then the connections of the context are closed, so that those who wait for this rank are told at once, and every
+//! further call fails: connect a new context. Messages of unlike sizes never meet; ranks that wait for another size end with
+//! their timeouts. Ignore SIGPIPE in the program, because Gloo writes to sockets whose other end may be gone. Use a transport
+//! from one thread at a time; several transports need a context each. The members are those that `transport` asks for.
+//!
+//! @par Example
+//! @snippet examples/transports/gloo_all_reduce.cpp transport
 class gloo_transport {
  public:
   //! @param context  Connected; kept alive by the transport.

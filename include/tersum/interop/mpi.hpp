@@ -35,6 +35,9 @@ namespace tersum::inline v0 {
 //! done or the time is over. A call that did not end in time cannot be cancelled, and MPI goes on using its memory.
 //! After a timeout, as after any error, `check` fails; the program must keep the memory of the exchange and end without
 //! MPI_Finalize. Launchers end the whole job when a rank dies, unless told otherwise (mpirun --enable-recovery).
+//!
+//! @par Example
+//! @snippet examples/transports/mpi_all_reduce.cpp transport
 class mpi_transport {
  public:
   //! Collective over the communicator. Allocates 16 bytes per rank, and 16 more, once.

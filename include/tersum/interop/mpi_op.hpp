@@ -74,8 +74,7 @@ class mpi_element_type {
 
 //! @brief A reduction of tersum as an operation of MPI, for arrays of `mpi_element_type(sizeof(Op::element))`.
 //!
-//! It is declared commutative: MPI may choose the order and cut arrays, but never within an element. Freed with the
-//! object.
+//! It is declared commutative: MPI may choose the order and cut arrays, but never within an element. Freed with the object.
 template <reduce_op Op>
 class mpi_op {
   static_assert(!has_combine_at<Op>,

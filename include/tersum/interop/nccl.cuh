@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! NCCL as a transport. Device memory; link with NCCL. Run by the tests on a simulated device, over a stand-in for
-//! NCCL.
+//! NCCL as a transport. Device memory; link with NCCL. Run by the tests on a simulated device, over a stand-in for NCCL.
 
 #pragma once
 
@@ -55,6 +54,9 @@ inline constexpr ncclRedOp_t nccl_operation_of =
 //! it. What NCCL cannot add, such as saturating lanes, moves as bytes and is added by the executor's kernels. With
 //! `ncclConfig_t::blocking = 0` the time limit also covers the making of connections. The members are those that `transport` asks
 //! for, and what aborts a communicator whose rank is gone. NCCL's error is in `status::native`.
+//!
+//! @par Example
+//! @snippet examples/transports/nccl_all_reduce.cu transport
 class nccl_transport {
  public:
   //! Waits for the communicator to be ready. Allocates 16 bytes of device memory on the stream, once.
@@ -78,8 +80,7 @@ class nccl_transport {
   //! @brief Whether the executor's stream is the transport's: on another one neither would wait for the other.
   [[nodiscard]] status check_stream(cudaStream_t executors) const noexcept;
 
-  //! Whether the communicator was aborted, because it failed or did not end in time. Then the caller must not destroy
-  //! it.
+  //! Whether the communicator was aborted, because it failed or did not end in time. Then the caller must not destroy it.
   [[nodiscard]] bool aborted() const noexcept { return aborted_; }
 
   //! @brief Blocks until a stream (the transport's, or one that waits for it) has done all that was enqueued.
@@ -124,8 +125,7 @@ class nccl_transport {
  private:
   class group;
 
-  // The status of a call to NCCL. A communicator that does not block answers later: waits for it, no longer than the
-  // timeout.
+  // The status of a call to NCCL. A communicator that does not block answers later: waits for it, no longer than the timeout.
   [[nodiscard]] status await_result(ncclResult_t result) const noexcept;
 
   [[nodiscard]] status abort(status const& why) const noexcept;

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Whether all ranks made the same plan. Ask once; ranks with different plans would hang, or add up what does not
-//! belong together.
+//! Whether all ranks made the same plan. Ask once; ranks with different plans would hang, or add unlike things.
 
 #pragma once
 
@@ -21,13 +20,11 @@ namespace tersum::inline v0 {
 //! policies' names and parameters in full, the layout without names, boundaries of shards, the world's size, bytes of the
 //! wire, the seed, and the version of the wire format. The rank is not part of it, nor is tuning.
 //!
-//! Equal plans have equal fingerprints, whatever compiler made them. Different plans have different ones but for a
-//! chance of 2^-64.
+//! Equal plans have equal fingerprints, whatever compiler made them. Others differ but for a chance of 2^-64.
 template <class Codec>
 [[nodiscard]] constexpr std::uint64_t fingerprint(plan<Codec> const& plan, std::uint64_t seed = 0);
 
-//! @brief Asks all ranks of a transport whether they have the same plan and seed: call it once, before the first
-//! exchange.
+//! @brief Asks all ranks of a transport whether they have the same plan and seed: call it once, before the first exchange.
 //!
 //! Every rank must call it, whatever plan it has. It sends n - 1 messages of 8 bytes and blocks until those of the
 //! others are there. After a refusal the transports of this library refuse every exchange, until agree_on accepts one:

@@ -49,8 +49,7 @@ concept has_exchange_word = requires(T const& t, std::uint64_t value, std::uint6
     } -> std::same_as<status>;
 };
 
-//! `send_receive(to, sent, sent_bytes, from, received, received_bytes)` sends and receives at the same time. Nothing
-//! moves for 0 bytes.
+//! `send_receive(to, sent, sent_bytes, from, received, received_bytes)` does both at once. Nothing moves for 0 bytes.
 template <class T>
 concept has_send_receive = requires(T const& t, std::byte const* sent, std::byte* received)
 {
@@ -117,8 +116,7 @@ concept transport = has_ranks<T> && has_exchange_word<T> && has_send_receive<T> 
 
 namespace detail {
 
-//! Whether a round has as many parts as the transport has ranks. If not, a collective would read and write beyond the
-//! parts' memory.
+//! Whether a round has as many parts as the transport has ranks. If not, a collective would leave the parts' memory.
 template <class Round>
 [[nodiscard]] constexpr status check_parts(Round const& round, int ranks) noexcept
 {

@@ -46,8 +46,7 @@ struct low_rank {
     return {"low_rank", Rank, least_saving, Orthogonalizer{}};
   }
 
-  //! A matrix bypasses the codec if it has no more elements than both its factors times this number. With 0 no matrix
-  //! bypasses.
+  //! A matrix bypasses the codec if it has no more elements than both its factors times this number; with 0 none does.
   std::uint32_t least_saving = 2;
 
   //! Columns of the factors of a matrix; 0 when it bypasses.
@@ -63,8 +62,7 @@ struct low_rank {
   }
 };
 
-//! @brief Sums low-rank factors of the matrices of a bucket; vectors and matrices that would not shrink are summed
-//! exactly.
+//! @brief Sums low-rank factors of the matrices of a bucket; vectors and matrices that would not shrink are summed exactly.
 //!
 //! Use it for large matrices whose spectrum falls quickly, with feedback. It needs `layout::tensors`, whose rows and
 //! columns are the matrices (convolutions: output channels x the rest).

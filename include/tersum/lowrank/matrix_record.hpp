@@ -180,10 +180,10 @@ struct matrix_product {
 
 //! @brief What of a sum is rounded to the element that travels; what is not finite becomes infinity.
 template <class Wire>
-[[nodiscard]] TERSUM_INLINE float sent_of_product(float sum, [[maybe_unused]] float largest)
+[[nodiscard]] TERSUM_INLINE float sent_of_product(float sum, float largest)
 {
   float sent = sum;
-  if constexpr (sizeof(Wire) == 2) { sent = maximum(minimum(sent, largest), -largest); }
+  if (sizeof(Wire) == 2) { sent = maximum(minimum(sent, largest), -largest); }
   return is_finite(sum) ? sent : bits_float(0x7f800000u);
 }
 

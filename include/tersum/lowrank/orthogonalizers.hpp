@@ -4,9 +4,8 @@
 //! @file
 //! How the columns of a tall factor are made orthonormal, keeping their span. Dependent and zero columns become zero.
 //!
-//! An orthogonalizer works on a factor of at most `max_rank` columns through the members of `factor_archetype`. On a
-//! GPU all threads of a block run it together: they share the work that it does in `each`, and all of them do the rest
-//! alike.
+//! An orthogonalizer works on a factor of at most `max_rank` columns through the members of `factor_archetype`. On a GPU all
+//! threads of a block run it together: they share the work that it does in `each`, and all of them do the rest alike.
 
 #pragma once
 
@@ -112,8 +111,7 @@ struct robust_cholesky_qr2 {
   }
 };
 
-//! @brief What an orthogonalizer may ask of a factor; for concepts and documentation only. Squares have rows of
-//! `max_rank`.
+//! @brief What an orthogonalizer may ask of a factor; for concepts and documentation only. Squares have rows of `max_rank`.
 struct factor_archetype {
   [[nodiscard]] int rank() const;         //!< Columns.
   [[nodiscard]] double* gram();           //!< Products of all pairs of columns, the upper triangle.

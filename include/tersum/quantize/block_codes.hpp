@@ -21,8 +21,7 @@
 
 namespace tersum::inline v0 {
 
-//! @brief Codes of a chunk of `Size` in the *wire* arrangement of `block_chunk`, as a codec of these policies sends
-//! them.
+//! @brief Codes of a chunk of `Size` in the *wire* arrangement of `block_chunk`, as a codec of these policies sends them.
 //!
 //! A thread's 32 codes take `words` words. Words of `saturating_sum` are added one by one by its `op`; payloads of
 //! other reducers are arrays of their `op::element`. Given the chunk's number, step, seed and rank of an exchange of
@@ -49,8 +48,7 @@ struct block_codes {
   //! @param ctx     The machine.
   //! @param mine    This thread's chunk; `mine.chunk` numbers the random numbers.
   //! @param key     Makes the random numbers: seed, step and this rank.
-  //! @param scale   `chunk_step::encode` of `make_chunk_step`: no value times it may exceed 2^23. With 0 all codes are 0,
-  //!                whatever the values are.
+  //! @param scale   `chunk_step::encode` of `make_chunk_step`: no value times it may exceed 2^23. With 0 all codes are 0.
   //! @param v       The values, wire arrangement.
   //! @param packed  Receives the words.
   template <block_context Context>

@@ -39,9 +39,8 @@ struct independent_dither {
   }
 };
 
-//! @brief The ranks share one draw, and each xors it with its bit-reversed rank. So the roundings of one coordinate are
-//! spread evenly over the ranks (van der Corput), which halves the error of the sum at no cost. Each rank's bytes stay
-//! uniform.
+//! @brief The ranks share one draw, and each xors it with its bit-reversed rank. So the roundings of one coordinate are spread
+//! evenly over the ranks (van der Corput), which halves the error of the sum at no cost. Each rank's bytes stay uniform.
 //!
 //! The spread is exact for up to 256 ranks; above that ranks repeat modulo 256. After the correlated quantization of
 //! Suresh et al. (ICML'22).

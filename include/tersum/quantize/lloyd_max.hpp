@@ -33,15 +33,13 @@ inline constexpr std::array<float, 255> lloyd_max_boundaries = [] {
 
 }  // namespace detail
 
-//! @brief Rounds a value in root mean squares of its chunk to the nearest level of the Gaussian codebook of `Bits`
-//! bits.
+//! @brief Rounds a value in root mean squares of its chunk to the nearest level of the Gaussian codebook of `Bits` bits.
 //!
-//! A code is the number of the level's magnitude, with the sign in its highest bit. Multiplied by the root mean square,
-//! the levels would be too close to zero for an unbiased estimate. Encoders therefore give the chunk x the scale |x|^2 /
-//! <x, levels>, with which the projection of the estimate onto x is x (EDEN). Over random rotations the estimate is then
-//! unbiased, and its error is `distortion()` of the energy. Codes of different ranks cannot be added, because each
-//! rank's chunk has a scale of its own. Source: Vargaftik et al., EDEN: Communication-Efficient and Robust Distributed
-//! Mean Estimation (ICML'22).
+//! A code is the number of the level's magnitude, with the sign in its highest bit. Multiplied by the root mean square, the
+//! levels would be too close to zero for an unbiased estimate. Encoders therefore give the chunk x a scale with which the
+//! projection of the estimate onto x is x, |x|^2 / <x, levels> (EDEN). Over random rotations the estimate is then unbiased, and
+//! its error is `distortion()` of the energy. Codes of different ranks cannot be added, because each rank's chunk has a scale
+//! of its own. Source: Vargaftik et al., EDEN: Communication-Efficient and Robust Distributed Mean Estimation (ICML'22).
 //! @tparam Bits  Width of a code, 1 to 16.
 template <int Bits>
 struct lloyd_max {

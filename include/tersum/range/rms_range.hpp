@@ -45,9 +45,8 @@ template <class Group, std::size_t Size>
 
 //! @brief The ranks sum the squared norm of each chunk; the range is `clip` root mean squares.
 //!
-//! step = sqrt(sum / (world * chunk size)) * clip * head-room / Quantizer::max_level. The agreement needs only norms, which
-//! a rotation does not change. So rotation, quantization and packing are one pass. Coordinates beyond the range are
-//! clipped.
+//! step = sqrt(sum / (world * chunk size)) * clip * head-room / Quantizer::max_level. The agreement needs only norms, which a
+//! rotation does not change. So rotation, quantization and packing are one pass. Coordinates beyond the range are clipped.
 //! @tparam Headroom  `no_headroom`, `fixed_headroom` or `tracked_correlation`.
 //! @tparam Scalar    float or bfloat16 on the wire (never half: squares underflow and overflow it).
 template <headroom Headroom = tracked_correlation, gradient_element Scalar = float>

@@ -23,10 +23,9 @@ struct lane_profile {
 
 //! @brief The best clip and its distortion, from a table that was simulated for 1, 2, 4 .. 64 ranks.
 //!
-//! The simulation has normal coordinates, stratified rounding, sums in a ring, and head-room that is tracked with a
-//! margin of 1.1 until it is steady. Numbers of ranks between two entries take the larger one, numbers above 64 the last.
-//! Where two clips have about the same error the table has the larger one, because real gradients are less even than
-//! normal ones.
+//! The simulation has normal coordinates, stratified rounding, sums in a ring, and head-room that is tracked with a margin of
+//! 1.1 until it is steady. Numbers of ranks between two entries take the larger one, numbers above 64 the last. Where two
+//! clips have about the same error the table has the larger one, because real gradients are less even than normal ones.
 [[nodiscard]] TERSUM_HOST_DEVICE constexpr lane_profile saturating_profile(int bits,
                                                                            int world) noexcept
 {
@@ -99,8 +98,7 @@ struct saturating_sum {
     return std::numeric_limits<int>::max();
   }
 
-  //! @brief The clip with the least error for that many ranks: root mean squares of the sum from zero to the end of the
-  //! lanes.
+  //! @brief The clip with the least error for that many ranks: root mean squares of the sum from zero to the end of the lanes.
   [[nodiscard]] TERSUM_HOST_DEVICE static constexpr float best_clip(int world) noexcept
   {
     return detail::saturating_profile(Bits, world).clip;

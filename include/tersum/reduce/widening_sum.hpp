@@ -12,8 +12,7 @@
 
 namespace tersum::inline v0 {
 
-//! @brief Codes of q bits in native integers of b bits, whose sum is exact. The plan checks that the sum of all ranks
-//! fits.
+//! @brief Codes of q bits in native integers of b bits, whose sum is exact. The plan checks that the sum of all ranks fits.
 //! @tparam CodeBits  Width of a code, 2 to 8.
 //! @tparam LaneBits  Width of the integers on the wire: 8, 16 or 32.
 template <int CodeBits, int LaneBits>

@@ -31,8 +31,7 @@ namespace tersum::inline v0 {
 //!
 //! On sm_90 a value takes 14 instructions, its sign included.
 //!
-//! All threads of the warp (above 1024 coordinates, of the block) must call. The storage may be used again after
-//! `synchronize`.
+//! All threads of the warp (above 1024 coordinates, of the block) must call. The storage is free after `synchronize`.
 //! @tparam Size    Coordinates in a chunk.
 //! @tparam Rotate  false goes from arrangement to arrangement and does nothing else: `no_rotation`.
 template <int Size, bool Rotate = true>

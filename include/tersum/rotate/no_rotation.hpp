@@ -14,8 +14,7 @@
 
 namespace tersum::inline v0 {
 
-//! @brief Leaves a chunk in its own basis. It costs nothing, and gives large errors where a few coordinates of a chunk hold
-//! most of its energy.
+//! @brief Leaves a chunk in its own basis. It costs nothing, and loses much where few coordinates hold most of the energy.
 struct no_rotation {
   template <int Chunk>
   using packed                       = block_hadamard<Chunk, false>;

@@ -62,10 +62,9 @@ TERSUM_BODY void register_butterflies(Context const&, float (&v)[Size])
 
 //! @brief The randomized Hadamard transform of 16, 32 or 64 values, all of them in the registers of one thread.
 //!
-//! It needs no shared memory and no barrier, and threads may call it alone. Register i holds value i before and after.
-//! Nothing is scaled: values grow by the square root of Size in each direction. The lowest index bit goes first, which
-//! fixes the rounding. `block_hadamard` is made of it. On sm_90 a value takes log2(Size) instructions, and two
-//! for its sign.
+//! It needs no shared memory and no barrier, and threads may call it alone. Register i holds value i before and after. Nothing
+//! is scaled: values grow by the square root of Size in each direction. The lowest index bit goes first, which fixes the
+//! rounding. `block_hadamard` is made of it. On sm_90 a value takes log2(Size) instructions, and two for its sign.
 //!
 //! @par Example
 //! @snippet examples/kernels/cast_to_nvfp4.hpp rotate

@@ -305,8 +305,7 @@ struct eight_of {
 //! @brief Whether there are eight coordinates. Without a function of its own nvcc makes more instructions of kernels of low rank.
 [[nodiscard]] TERSUM_INLINE constexpr bool has_eight(int left) noexcept { return left == 8; }
 
-//! @brief Up to eight neighbours, at once where they can be. `left` is how many coordinates there are from the first one on, eight
-//! at most; zeros beyond.
+//! @brief Up to eight neighbours, at once where they can be. `left` is how many there are from the first one on; zeros beyond.
 template <class Element, class Context>
 TERSUM_BODY void load_some(Context const& ctx, Element const* from, int left, float (&v)[8])
 {

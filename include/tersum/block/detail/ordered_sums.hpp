@@ -6,8 +6,7 @@
 //!
 //! Libraries of reductions, like CUB, add in an order of their own, which depends on the block and the version. Norms, scales
 //! and correlations must be the same bits on every rank, on any processor (docs/wire_format.md): each sum here has its tree
-//! written down, and the CPU's code adds in the same order. Integers may be added in any: `block_scan` of the context
-//! does that.
+//! written down, and the CPU's code adds in the same order. Integers may be added in any, as by `block_scan`.
 
 #pragma once
 
@@ -66,8 +65,7 @@ template <int Size>
 inline constexpr unsigned lanes_of_chunk =
   block_chunk<Size>::threads < 32 ? block_chunk<Size>::threads : 32;
 
-//! @brief The sum of one float of each thread, neighbours first. `storage` may be in use before the call, and is in use
-//! until the next barrier.
+//! @brief The sum of one float of each thread, neighbours first. `storage` may be in use before, and is until a barrier.
 template <class Context, int Size>
 [[nodiscard]] TERSUM_BODY float chunk_total(Context const& ctx,
                                             float value,
@@ -98,8 +96,7 @@ template <class Context, int Size>
   return value;
 }
 
-//! @brief The sum of one double of each lane of the warp. Each step adds the upper half of the lanes to the lower half; all of
-//! them get the result.
+//! @brief The sum of one double of each lane of the warp. Steps add the upper half of the lanes to the lower; all get it.
 template <class Context>
 [[nodiscard]] TERSUM_BODY double warp_total(Context const& ctx, double value)
 {
@@ -166,8 +163,7 @@ template <class Context, int Size>
   return value;
 }
 
-//! @brief The sum over the chunk of one integer of each thread; thread 0 gets it. `storage` must not be in use before, and
-//! is free afterwards.
+//! @brief The sum over the chunk of one integer of each thread; thread 0 gets it. `storage` is free before and afterwards.
 template <class Context, int Size>
 [[nodiscard]] TERSUM_BODY std::uint32_t chunk_sum(Context const& ctx,
                                                   std::uint32_t value,

@@ -78,8 +78,7 @@ struct paid_steps {
   return static_cast<std::uint32_t>((turn * 0x9e3779b97f4a7c15u >> 32) * ties >> 32);
 }
 
-//! @brief The value of a chunk, from which the keys of all its steps follow. A chunk without energy has the value 0, all others
-//! larger ones.
+//! @brief The value of a chunk, from which the keys of all its steps follow. Without energy it is 0, otherwise larger.
 [[nodiscard]] TERSUM_INLINE std::uint32_t selection_value(selection_rule const& rule,
                                                           std::uint32_t energy)
 {

@@ -151,9 +151,8 @@ template <class Codec, class Context>
   return {chunk, thread};
 }
 
-//! @brief With `Encode`, converts the chosen chunks to the payload and keeps what is left for the next step. Otherwise
-//! writes the means of the payload to the gradient, and zeros where a chunk did not travel. A thread has eight
-//! coordinates.
+//! @brief With `Encode`, converts the chosen chunks to the payload and keeps what is left for the next step. Otherwise writes
+//! the means of the payload to the gradient, and zeros where a chunk did not travel. A thread has eight coordinates.
 template <bool Encode, selects Codec, class Element, class Context>
 TERSUM_BODY void cast_chunks(Context const& ctx, exchange_args<Codec, Element> const& args)
 {

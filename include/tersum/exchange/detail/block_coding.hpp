@@ -178,8 +178,7 @@ TERSUM_BODY void decode_coordinates(Context const& ctx,
     }
     values::unpack(ctx, words, v);
     // Narrow lanes keep their offset through the inverse transform, which adds it up in the coordinates whose index bits
-    // of the remaining butterflies are all zero. Index bits 3 and up number threads; bits 0 to 2 and the two highest
-    // number registers.
+    // of the remaining butterflies are all zero. Index bits 3 and up number threads, bits 0 to 2 and the two highest registers.
     float const zero       = values::zero(args.world);
     constexpr bool gathers = Codec::rotates_chunks && bits <= 4;
     if constexpr (!gathers) {

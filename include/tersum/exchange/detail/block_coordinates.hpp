@@ -84,8 +84,7 @@ TERSUM_BODY void load_eights(
   }
 }
 
-//! @brief Calls load.operator()<at_edge>(). Where a kernel has chunks of both kinds, a warp loads all of its chunks as edges if one of
-//! them is.
+//! @brief Calls load.operator()<at_edge>(). Where a kernel has chunks of both kinds, a warp loads all as edges if one is.
 //! @tparam Edge, Regular  As `find_chunk` has them.
 template <bool Edge, bool Regular, class Codec, class Element, class Context, class Load>
 TERSUM_BODY void load_as_edge(Context const& ctx,
@@ -144,8 +143,7 @@ TERSUM_BODY void load_coordinates(Context const& ctx,
   }
 }
 
-//! @brief Writes the loaded arrangement to an array laid out as the gradient. Elements of 16 bits are means, and are
-//! rounded to finite ones.
+//! @brief Writes the loaded arrangement to an array laid out as the gradient. Means in 16 bits are rounded to finite ones.
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void store_coordinates(Context const& ctx,
                                    Element* to,

@@ -110,8 +110,7 @@ TERSUM_BODY void add_squares(Context const& ctx,
   add_squares<codec_norm_shape<Codec, Element>>(ctx, load, parts);
 }
 
-//! @brief Stores a chunk's norm: on the wire if norms of chunks are agreed on, otherwise in the chunk's step, until it is
-//! summed over the tensor.
+//! @brief Stores a chunk's norm: on the wire if norms of chunks are agreed on, otherwise in the chunk's step.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void store_norm(Context const& ctx,
                             exchange_args<Codec, Element> const& args,

@@ -42,8 +42,7 @@ TERSUM_BODY void initialize_shards(Context const& ctx,
   if (i < batch.count) { args.parts.records[batch.first + i] = batch.records[i]; }
 }
 
-//! @brief Copies the chunk that a part shares with parts before it, from the part of its first rank, where it was encoded.
-//! One block a part.
+//! @brief Copies the chunk that a part shares with parts before it, from that of the rank that encoded it. One block a part.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void share_cut_chunk(Context const& ctx, exchange_args<Codec, Element> const& args)
 {

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The kernels of exchanges of chunks: what an executor calls with a context and arguments, its threads and its
-//! shared memory.
+//! The kernels of exchanges of chunks: what an executor calls with a context and arguments, its threads and its shared memory.
 
 #pragma once
 
@@ -32,9 +31,8 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief A kernel of `Threads` threads per block. The compiler keeps its registers so few that at least `Blocks` blocks
-//! fit a multiprocessor; 0 sets no bound. Each is a number, or the
-//! member of `cuda_tuning` that says it.
+//! @brief A kernel of `Threads` threads per block. The compiler keeps its registers so few that at least `Blocks` blocks fit a
+//! multiprocessor; 0 sets no bound. Each is a number, or the member of `cuda_tuning` that says it.
 template <auto Threads, auto Blocks = 0>
 struct kernel_of_threads {
   template <class Codec, tuning Tuning = tuning{}>

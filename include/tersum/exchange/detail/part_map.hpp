@@ -16,8 +16,7 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief A chunk's place: it is number `index` of the chunks that rank `part` owns, and its codes begin at `word` of that
-//! part.
+//! @brief A chunk's place: it is number `index` of the chunks of rank `part`, and its codes begin at `word` of that part.
 struct part_place {
   std::uint32_t level;  //!< 0: it does not travel.
   std::uint32_t part;

@@ -45,8 +45,7 @@ template <class Scalar>
   }
 }
 
-//! @brief What a range has measured of a chunk, on its way to the wire. Where the ranks take the maximum, nothing may be
-//! rounded down.
+//! @brief What a range has measured of a chunk, on its way to the wire. Where ranks take maxima nothing is rounded down.
 template <class Range>
 [[nodiscard]] TERSUM_INLINE typename Range::scalar to_agreed(float value)
 {
@@ -189,8 +188,7 @@ requires(tells_ratios<Codec>) TERSUM_INLINE
   static_cast<scalar*>(args.agreed)[args.chunks + tensor] = to_agreed<scalar>(told, true);
 }
 
-//! @brief Adds the energy of one chunk of the decoded sum. The square of a float is exact in double, and the fused product
-//! rounds once.
+//! @brief Adds the energy of one chunk of the decoded sum. A float's square is exact in double; the fused product rounds once.
 [[nodiscard]] TERSUM_INLINE double add_energy(double sum, chunk_step const& step)
 {
   double const square = static_cast<double>(step.decode) * static_cast<double>(step.decode);

@@ -102,8 +102,7 @@ class block_product {
   //! @param begin   The first term: 0, or that of the slice.
   //! @param end     One behind the last term.
   //! @param from    The factor of this matrix that is multiplied.
-  //! @param sums    A float for each element of the product, for what is carried from slice to slice; may be `to`. Of one
-  //!                slice: the result.
+  //! @param sums    A float for each element of the product, carried from slice to slice; may be `to`. Of one: the result.
   //! @param to      The product; null for one slice.
   //! @param largest  Of 16-bit elements: finite products end there, at either sign.
   template <class Wire>

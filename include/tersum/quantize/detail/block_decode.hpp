@@ -52,8 +52,7 @@ struct lane_values {
     }
   }
 
-  //! Makes eight words of bytes, none negative, of the words of a thread; they are numbered by the lane within the byte,
-  //! then by the word.
+  //! Makes eight words of bytes, none negative, of the words of a thread; numbered by the lane in the byte, then by the word.
   template <class Context>
   TERSUM_BODY static void spread(Context const&,
                                  std::uint32_t const (&words)[lanes::bits],

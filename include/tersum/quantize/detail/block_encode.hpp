@@ -119,8 +119,7 @@ TERSUM_BODY void encode_on_level(Context const& ctx,
 }
 
 //! @brief Rounds and packs; with feedback v becomes the codes.
-//! @param number  Of these coordinates, by 32, over the whole payload if all chunks travelled: numbers the draws, two of
-//!                them.
+//! @param number  Of these coordinates, by 32, over the whole payload if all chunks travelled: numbers two draws.
 //! @param scale   `chunk_step::encode`: where it is 0, codes are 0, also of values that are not finite.
 template <class Codec, class Context, class Values, std::size_t Bits>
 TERSUM_BODY void encode_words(Context const& ctx,

@@ -52,8 +52,7 @@ TERSUM_SIMD void row_butterflies(floats (&v)[Count])
   }
 }
 
-//! @brief One level of butterflies between lanes that differ in `Bit`: the lower one of a pair gets the sum, the upper one
-//! the difference.
+//! @brief One level of butterflies between lanes that differ in `Bit`: the lower lane gets the sum, the upper the difference.
 template <int Bit>
 TERSUM_SIMD floats lane_butterfly(floats v)
 {

@@ -6,8 +6,7 @@
 //! the other. Rotated values stay in rows,
 //! an arrangement that each instruction set has of its own, until they are rotated back or become codes.
 //!
-//! A *group* is 32 positions of the wire, which one lane of a row block holds: position k of the group is in row k. Its codes
-//! are q whole words.
+//! A *group* is 32 positions of the wire, which one lane of a row block holds, position k in row k. Its codes are q words.
 
 //! @brief The number of the group that a lane of a row block holds.
 template <int Size>

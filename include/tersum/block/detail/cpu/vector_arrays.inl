@@ -165,8 +165,7 @@ TERSUM_SIMD void add_vector(Element const* a, Element const* b, Element* to)
   store_values(to, load_any_nan(a) + load_any_nan(b));
 }
 
-//! @brief The same for bfloat16, two in a word. Each is the upper half of a float already, so that nothing is widened or
-//! narrowed.
+//! @brief The same for bfloat16, two in a word. Each is the upper half of a float already: nothing is widened or narrowed.
 TERSUM_SIMD void add_vector(bfloat16 const* a, bfloat16 const* b, bfloat16* to)
 {
   constexpr std::uint32_t upper = 0xffff0000u;

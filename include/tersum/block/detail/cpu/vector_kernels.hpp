@@ -82,8 +82,7 @@ void fill_chunk(Element* to, std::uint32_t count, float value)
 #define TERSUM_SIMD_SOURCE <tersum/block/detail/cpu/vector_kernels.inl>
 #include <tersum/block/detail/cpu/instruction_sets.inl>
 
-// Vectors of 16 floats take chunks of at least 256 coordinates, and with codebooks, whose lanes hold 32 positions of the wire,
-// of 512.
+// Vectors of 16 floats take chunks of at least 256 coordinates, or of 512 with codebooks, whose lanes hold 32.
 
 template <class Codec, class... Arguments>
 void encode_chunk(instruction_set set, Codec const& codec, Arguments&&... arguments)

@@ -161,8 +161,7 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
     }
   }
 
-  //! Decoded values to this rank's shard: those coordinates of the chunk that lie in it. If they are not finite it sets the flag of the
-  //! exchange.
+  //! Decoded values to this rank's shard: those of the chunk that lie in it. If they are not finite it sets the flag.
   void give_to_shard(bool finite, values& v) const
   {
     if (!finite) { raise_flag(args); }
