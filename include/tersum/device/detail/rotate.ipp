@@ -69,7 +69,7 @@ struct rotate_kernel : array_rotation<Rotator> {
       order::synchronize(ctx);
       order::template to_loaded<0, 0, true>(ctx, v, tile, mine.thread, mine.first);
     } else {
-      rotation::type::forward(ctx, rotator, mine, key, tile, v);
+      rotation::type::template rotate<true>(ctx, rotator, mine, key, tile, v);
       rearrange<true>(ctx, mine, tile, v);
     }
     mine.length = mine.exists() ? rotation::size : 0;
@@ -105,7 +105,7 @@ struct rotate_back_kernel : array_rotation<Rotator> {
       hadamard::apply_signs(ctx, mine, key, v);
     } else {
       rearrange<false>(ctx, mine, tile, v);
-      rotation::type::backward(ctx, rotator, mine, key, tile, v);
+      rotation::type::template rotate<false>(ctx, rotator, mine, key, tile, v);
     }
     if (striped<Element>) { rearrange<true>(ctx, mine, tile, v); }
     TERSUM_UNROLL
