@@ -46,6 +46,60 @@ inline __device__ void load(float const* from, float (&v)[32])
   }
 }
 
+inline __device__ std::uint64_t thread()
+{
+  return std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+}
+
+//! Neighbours of one thread.
+template <int Size>
+inline __device__ void load_own(float const* from, float (&v)[Size])
+{
+#pragma unroll
+  for (int i = 0; i < Size; i += 4) {
+    float4 const x = reinterpret_cast<float4 const*>(from + Size * thread())[i / 4];
+    v[i] = x.x, v[i + 1] = x.y, v[i + 2] = x.z, v[i + 3] = x.w;
+  }
+}
+
+template <int Size>
+inline __device__ void rotate_own(std::uint64_t key, float (&v)[Size])
+{
+  constexpr int words = (Size + 31) / 32;
+#pragma unroll
+  for (int w = 0; w < words; ++w) {
+    std::uint32_t const signs = tersum::sign_bits(thread() * words + w, key);
+#pragma unroll
+    for (int i = 32 * w; i < Size && i < 32 * w + 32; ++i) {
+      v[i] = (signs >> i % 32 & 1u) != 0 ? -v[i] : v[i];
+    }
+  }
+#pragma unroll
+  for (int bit = 1; bit < Size; bit *= 2) {
+#pragma unroll
+    for (int i = 0; i < Size; ++i) {
+      if ((i & bit) == 0) {
+        float const a = v[i], b = v[i | bit];
+        v[i]       = a + b;
+        v[i | bit] = a - b;
+      }
+    }
+  }
+}
+
+template <int Size>
+inline __device__ void plain_rotate_own(float const* from, std::uint64_t key, float* to)
+{
+  float v[Size];
+  load_own(from, v);
+  rotate_own(key, v);
+#pragma unroll
+  for (int i = 0; i < Size; i += 4) {
+    reinterpret_cast<float4*>(to + Size * thread())[i / 4] =
+      float4{v[i], v[i + 1], v[i + 2], v[i + 3]};
+  }
+}
+
 inline __device__ void store(float const (&v)[32], float* to)
 {
   auto* fours = reinterpret_cast<float4*>(to + 1024 * warp()) + threadIdx.x % 32;
@@ -110,6 +164,31 @@ __global__ void __launch_bounds__(128) plain_norm_kernel(float const* from, floa
 #pragma unroll
   for (unsigned bit = 1; bit < 32; bit *= 2) { sum += __shfl_xor_sync(~0u, sum, bit); }
   if (threadIdx.x % 32 == 0) { norms[warp()] = sum; }
+}
+
+__global__ void __launch_bounds__(128) plain_largest_kernel(float const* from, float* largest)
+{
+  float v[32], most = 0;
+  load(from, v);
+#pragma unroll
+  for (int i = 0; i < 32; ++i) { most = fmaxf(most, fabsf(v[i])); }
+#pragma unroll
+  for (unsigned bit = 1; bit < 32; bit *= 2) {
+    most = fmaxf(most, __shfl_xor_sync(~0u, most, bit));
+  }
+  if (threadIdx.x % 32 == 0) { largest[warp()] = most; }
+}
+
+__global__ void __launch_bounds__(128)
+  plain_hadamard_32_kernel(float const* from, std::uint64_t key, float* to)
+{
+  plain_rotate_own<32>(from, key, to);
+}
+
+__global__ void __launch_bounds__(128)
+  plain_hadamard_64_kernel(float const* from, std::uint64_t key, float* to)
+{
+  plain_rotate_own<64>(from, key, to);
 }
 
 __global__ void __launch_bounds__(128)
@@ -202,27 +281,10 @@ __global__ void __launch_bounds__(128) plain_nvfp4_kernel(float const* from,
                                                           uint2* to,
                                                           std::uint8_t* scales)
 {
-  std::uint64_t const block = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  std::uint32_t const signs = tersum::sign_bits(block, key);
+  std::uint64_t const block = thread();
   float v[16], most = 0;
-#pragma unroll
-  for (int i = 0; i < 16; i += 4) {
-    float4 const x = reinterpret_cast<float4 const*>(from)[4 * block + i / 4];
-    v[i] = x.x, v[i + 1] = x.y, v[i + 2] = x.z, v[i + 3] = x.w;
-  }
-#pragma unroll
-  for (int i = 0; i < 16; ++i) { v[i] = (signs >> i & 1u) != 0 ? -v[i] : v[i]; }
-#pragma unroll
-  for (int bit = 1; bit < 16; bit *= 2) {
-#pragma unroll
-    for (int i = 0; i < 16; ++i) {
-      if ((i & bit) == 0) {
-        float const a = v[i], b = v[i | bit];
-        v[i]       = a + b;
-        v[i | bit] = a - b;
-      }
-    }
-  }
+  load_own(from, v);
+  rotate_own(key, v);
 #pragma unroll
   for (int i = 0; i < 16; ++i) { most = fmaxf(most, fabsf(v[i])); }
   // The E4M3 that is not below: its distance is 2^-9 at least.
@@ -248,6 +310,51 @@ __global__ void __launch_bounds__(128) plain_nvfp4_kernel(float const* from,
   }
   to[block]     = uint2{words[0], words[1]};
   scales[block] = static_cast<std::uint8_t>(code);
+}
+
+//! MXFP4 to nearest. A thread has 32 values.
+__global__ void __launch_bounds__(128)
+  plain_mxfp4_kernel(float const* from, uint4* to, std::uint8_t* scales)
+{
+  float v[32], most = 0;
+  load_own(from, v);
+#pragma unroll
+  for (int i = 0; i < 32; ++i) { most = fmaxf(most, fabsf(v[i])); }
+  unsigned const code    = max(__float_as_uint(most) >> 23, 2u) - 2;
+  float const inverse    = __uint_as_float((254 - code) << 23);
+  std::uint32_t words[4] = {};
+#pragma unroll
+  for (int i = 0; i < 32; ++i) {
+    float const x        = fabsf(v[i] * inverse);
+    float const per_unit = x < 2 ? 2.0f : x < 4 ? 1.0f : 0.5f;
+    float const base     = x < 2 ? 0.0f : x < 4 ? 2.0f : 4.0f;
+    unsigned const near  = min(__float2uint_rn(fmaf(x, per_unit, base)), 7u);
+    words[i / 8] |= (near | (v[i] < 0 ? 8u : 0u)) << (4 * (i % 8));
+  }
+  to[thread()]     = uint4{words[0], words[1], words[2], words[3]};
+  scales[thread()] = static_cast<std::uint8_t>(code);
+}
+
+//! The sums of the integers below, in each block.
+__global__ void __launch_bounds__(256) plain_scan_kernel(std::uint32_t const* from, uint2* to)
+{
+  __shared__ std::uint32_t sums[8];
+  std::uint32_t const value = from[thread()];
+  std::uint32_t upto        = value;
+#pragma unroll
+  for (unsigned apart = 1; apart < 32; apart *= 2) {
+    std::uint32_t const other = __shfl_up_sync(~0u, upto, apart);
+    upto += threadIdx.x % 32 >= apart ? other : 0u;
+  }
+  if (threadIdx.x % 32 == 31) { sums[threadIdx.x / 32] = upto; }
+  __syncthreads();
+  std::uint32_t below = upto - value, total = 0;
+#pragma unroll
+  for (unsigned warp = 0; warp < 8; ++warp) {
+    below += warp < threadIdx.x / 32 ? sums[warp] : 0u;
+    total += sums[warp];
+  }
+  to[thread()] = uint2{below, total};
 }
 
 __global__ void __launch_bounds__(128) plain_add_kernel(uint4* sums, uint4 const* others)
@@ -298,6 +405,41 @@ __global__ void __launch_bounds__(128)
   load_chunk(ctx, mine, from, v);
   float const norm = block_norm(ctx, mine, v);
   if (mine.exists() && mine.thread == 0) { norms[mine.chunk] = norm; }
+}
+
+__global__ void __launch_bounds__(128)
+  pieces_largest_kernel(float const* from, std::uint64_t count, float* largest)
+{
+  tersum::cuda_context const ctx;
+  chunk const mine = chunk::of(ctx, count);
+  float v[32];
+  //! [largest]
+  load_chunk(ctx, mine, from, v);
+  float const most = block_largest(ctx, mine, v);
+  if (mine.exists() && mine.thread == 0) { largest[mine.chunk] = most; }
+  //! [largest]
+}
+
+template <int Size>
+inline __device__ void pieces_rotate_own(float const* from, std::uint64_t key, float* to)
+{
+  tersum::cuda_context const ctx;
+  float v[Size];
+  tersum::load_values(ctx, from + Size * thread(), v);
+  tersum::thread_hadamard<Size>::forward(ctx, thread(), key, v);
+  tersum::store_values(ctx, v, to + Size * thread());
+}
+
+__global__ void __launch_bounds__(128)
+  pieces_hadamard_32_kernel(float const* from, std::uint64_t key, float* to)
+{
+  pieces_rotate_own<32>(from, key, to);
+}
+
+__global__ void __launch_bounds__(128)
+  pieces_hadamard_64_kernel(float const* from, std::uint64_t key, float* to)
+{
+  pieces_rotate_own<64>(from, key, to);
 }
 
 __global__ void __launch_bounds__(128) pieces_encode_kernel(
@@ -353,7 +495,7 @@ __global__ void __launch_bounds__(128) pieces_nvfp4_kernel(float const* from,
 {
   using nvfp4 = tersum::thread_nvfp4<tersum::independent>;
   tersum::cuda_context const ctx;
-  std::uint64_t const block = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  std::uint64_t const block = thread();
   float v[16];
   std::uint32_t words[nvfp4::words];
   tersum::load_values(ctx, from + 16 * block, v);
@@ -361,6 +503,45 @@ __global__ void __launch_bounds__(128) pieces_nvfp4_kernel(float const* from,
   scales[block] =
     static_cast<std::uint8_t>(nvfp4::encode(ctx, block, {.seed = seed}, 4 * unit, v, words));
   to[block] = uint2{words[0], words[1]};
+}
+
+template <class Codes>
+inline __device__ void pieces_mx(float const* from, uint4* to, std::uint8_t* scales)
+{
+  tersum::cuda_context const ctx;
+  float v[32];
+  std::uint32_t words[Codes::words];
+  tersum::load_values(ctx, from + 32 * thread(), v);
+  scales[thread()] = static_cast<std::uint8_t>(Codes::encode(ctx, thread(), {}, 1, v, words));
+#pragma unroll
+  for (int i = 0; i < Codes::words; i += 4) {
+    to[(Codes::words * thread() + i) / 4] =
+      uint4{words[i], words[i + 1], words[i + 2], words[i + 3]};
+  }
+}
+
+__global__ void __launch_bounds__(128)
+  pieces_mxfp4_kernel(float const* from, uint4* to, std::uint8_t* scales)
+{
+  pieces_mx<tersum::thread_mxfp4<>>(from, to, scales);
+}
+
+__global__ void __launch_bounds__(128)
+  pieces_mxfp8_kernel(float const* from, uint4* to, std::uint8_t* scales)
+{
+  pieces_mx<tersum::thread_mxfp8<>>(from, to, scales);
+}
+
+__global__ void __launch_bounds__(256) pieces_scan_kernel(std::uint32_t const* from, uint2* to)
+{
+  tersum::cuda_context const ctx;
+  std::uint32_t const value = from[thread()];
+  //! [scan]
+  __shared__ std::uint32_t room[32];
+  std::uint32_t total       = 0;
+  std::uint32_t const below = ctx.block_scan<256>(value, total, room);
+  //! [scan]
+  to[thread()] = uint2{below, total};
 }
 
 __global__ void __launch_bounds__(128) pieces_add_kernel(uint4* sums, uint4 const* others)

@@ -3,8 +3,9 @@
 
 //! @file
 //! Kernels that are put together from block-scope pieces, whose machine code budgets.json limits: those of
-//! examples/04_inside_your_kernel.cu and of examples/kernels/.
+//! examples/04_inside_your_kernel.cu and of examples/kernels/, and those of single pieces, beside what is written by hand.
 
+#include "../../bench/plain_kernels.cuh"
 #include "../../examples/kernels/bias_in_4_bits.hpp"
 #include "../../examples/kernels/cast_to_nvfp4.hpp"
 #include "../../examples/kernels/inside_your_kernel.hpp"
@@ -80,4 +81,9 @@ __global__ void cast_to_nvfp4_kernel(float const* values,
 __global__ void sum_over_peers_kernel(sum_over_peers::peers all, std::uint64_t size)
 {
   sum_over_peers::all_reduce(tersum::cuda_context{}, all, size);
+}
+
+__global__ void __launch_bounds__(128) block_chunk_kernel(std::uint64_t count, chunk* to)
+{
+  to[std::uint64_t{blockIdx.x} * 128 + threadIdx.x] = chunk::of(tersum::cuda_context{}, count);
 }

@@ -392,6 +392,24 @@ TEST_CASE("[examples] plain kernels do what pieces do, on a device")
   for (std::size_t i = 0; i < count / 1024; ++i) {
     CHECK(plain[i] == doctest::Approx(pieces[i]).epsilon(1e-5));
   }
+  plain_largest_kernel<<<blocks, 128>>>(from.get(), of_plain.get());
+  pieces_largest_kernel<<<blocks, 128>>>(from.get(), count, of_pieces.get());
+  finish();
+  for (std::size_t i = 0; i < count; i += 1024) {
+    float most = 0;
+    for (std::size_t j = i; j < i + 1024; ++j) { most = std::max(most, std::abs(values[j])); }
+    CHECK(plain[i / 1024] == most);
+    CHECK(pieces[i / 1024] == most);
+  }
+
+  plain_hadamard_32_kernel<<<count / 4096, 128>>>(from.get(), key, of_plain.get());
+  pieces_hadamard_32_kernel<<<count / 4096, 128>>>(from.get(), key, of_pieces.get());
+  finish();
+  CHECK(plain == pieces);
+  plain_hadamard_64_kernel<<<count / 8192, 128>>>(from.get(), key, of_plain.get());
+  pieces_hadamard_64_kernel<<<count / 8192, 128>>>(from.get(), key, of_pieces.get());
+  finish();
+  CHECK(plain == pieces);
 
   // A rotation keeps the norm.
   plain_rotate_kernel<<<blocks, 128>>>(from.get(), key, of_plain.get());
@@ -467,26 +485,69 @@ TEST_CASE("[examples] plain kernels do what pieces do, on a device")
     REQUIRE(std::abs(code(plain_words) - code(pieces_words)) <= 1);
   }
 
+  std::vector<std::uint8_t> plain_4(count / 2), pieces_4(count / 2), pieces_8(count);
+  managed const of_plain_4{plain_4}, of_pieces_4{pieces_4}, of_pieces_8{pieces_8};
+  auto const sixteens = [](managed<std::uint8_t> const& to) {
+    return reinterpret_cast<uint4*>(to.get());
+  };
+  plain_mxfp4_kernel<<<blocks, 128>>>(from.get(), sixteens(of_plain_4), of_plain_scales.get());
+  pieces_mxfp4_kernel<<<blocks, 128>>>(from.get(), sixteens(of_pieces_4), of_pieces_scales.get());
+  give(of_plain_4, plain_4);
+  give(of_pieces_4, pieces_4);
+  give(of_plain_scales, plain_scales);
+  give(of_pieces_scales, pieces_scales);
+  CHECK(plain_4 == pieces_4);
+  CHECK(plain_scales == pieces_scales);
+
+  // In MXFP8 the largest value of a block lies from 2^8 on, and each has the code of the nearest number.
+  pieces_mxfp8_kernel<<<blocks, 128>>>(from.get(), sixteens(of_pieces_8), of_pieces_scales.get());
+  give(of_pieces_8, pieces_8);
+  give(of_pieces_scales, pieces_scales);
+  double most = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    auto const x = std::ldexp(static_cast<double>(values[i]), 127 - pieces_scales[i / 32]);
+    CHECK((pieces_8[i] >= 128) == (x < 0));
+    double const lost = std::abs(std::abs(x) - e4m3_in_double(pieces_8[i] & 127u));
+    bool nearest      = true;
+    for (std::uint8_t code = 0; code < 127; ++code) {
+      nearest = nearest && lost <= std::abs(std::abs(x) - e4m3_in_double(code));
+    }
+    CHECK(nearest);
+    most = std::max(i % 32 == 0 ? 0 : most, std::abs(x));
+    if (i % 32 == 31) { CHECK(std::ilogb(most) == 8); }
+  }
+
+  std::vector<uint2> plain_below(512), pieces_below(512);
+  managed const of_plain_below{plain_below}, of_pieces_below{pieces_below};
+  plain_scan_kernel<<<2, 256>>>(pieces_codes.get(), of_plain_below.get());
+  pieces_scan_kernel<<<2, 256>>>(pieces_codes.get(), of_pieces_below.get());
+  give(of_plain_below, plain_below);
+  give(of_pieces_below, pieces_below);
+  CHECK(std::memcmp(plain_below.data(), pieces_below.data(), 512 * sizeof(uint2)) == 0);
+
   // In the simulator, pieces move as many bytes of memory.
   unsetenv("TERSUM_SIMULATED_COUNTS");
   std::map<std::string, double> sectors;
   std::ifstream file{counts};
-  for (std::string name; file >> name;) {
-    std::array<std::uint64_t, 15> columns{};
-    for (auto& column : columns) { file >> column; }
-    file >> name;
-    file.ignore(1000, '\n');
-    sectors[name.substr(0, name.find('('))] = static_cast<double>(columns[7] + columns[11]);
+  bool const simulated = file.good();
+  for (std::array<std::uint64_t, 17> columns{}; file >> columns[0];) {
+    for (std::size_t i = 1; i < columns.size(); ++i) { file >> columns[i]; }
+    std::string name;
+    std::getline(file >> std::ws, name);
+    sectors[name.substr(0, name.find('('))] = static_cast<double>(columns[9] + columns[13]);
   }
   std::remove(counts.c_str());
+  std::size_t compared = 0;
   for (auto const& moved : sectors) {
     std::string name = moved.first;
     if (std::size_t const at = name.find("plain_", 15); at != std::string::npos) {
       CAPTURE(moved.first);
       CHECK(sectors.at(name.replace(at, 6, "pieces_")) ==
             doctest::Approx(moved.second).epsilon(.02));
+      ++compared;
     }
   }
+  CHECK(compared == (simulated ? 13 : 0));
 }
 
 template <int Size>

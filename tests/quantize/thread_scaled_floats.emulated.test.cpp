@@ -7,6 +7,7 @@
 #include "../../examples/kernels/cast_to_nvfp4.hpp"
 #include "support/emulator.hpp"
 
+#include <tersum/block/thread_values.hpp>
 #include <tersum/quantize/thread_scaled_floats.hpp>
 
 #include <doctest/doctest.h>
@@ -259,6 +260,25 @@ TEST_CASE_TEMPLATE(
     }
     ++number;
   }
+}
+
+TEST_CASE_TEMPLATE("[block scope] a thread's values in memory are the nearest that are finite",
+                   T,
+                   float,
+                   half,
+                   bfloat16)
+{
+  alignas(16) std::array<T, 16> to{};
+  float v[16];
+  for (int i = 0; i < 16; ++i) { v[i] = std::ldexp(static_cast<float>(i * 331 - 9), 2 * i); }
+  on_a_thread([&](auto const& ctx) { store_values(ctx, v, to.data()); });
+  float back[16];
+  on_a_thread([&](auto const& ctx) { load_values(ctx, to.data(), back); });
+  for (std::size_t i = 0; i < 16; ++i) {
+    CHECK(back[i] == to_float(to[i]));
+    CHECK(back[i] == to_float(detail::finite_from_float<T>(v[i])));
+  }
+  CHECK(v[15] > 65504);
 }
 
 // As tests/examples/kernels.cuda.test.cu has of a device.
