@@ -50,7 +50,8 @@ struct block_levels {
     float const root   = detail::unit_scale<Size>(ctx, sound ? energy : 1.0f);
     float product      = 0;
     if constexpr (in_lanes) {
-      product = detail::codebook_lanes<Codebook>::code_values(ctx, root, v, packed);
+      product = detail::codebook_lanes<Codebook>::template code_values<(Size >= 1024)>(
+        ctx, root, v, packed);
     } else {
       product = detail::code_values_alone<Codebook>(root, v, packed);
     }

@@ -121,7 +121,8 @@ struct codebook_lanes {
   }
 
   //! @brief Rounds a thread's values times `scale`, one over the root mean square, to codes. Returns the sum of |v| * level.
-  template <class Context>
+  //! @tparam OneScale  Whether all lanes have the same scale, so that they can compare with each other's boundaries over it.
+  template <bool OneScale = true, class Context>
   TERSUM_BODY static float code_values(Context const& ctx,
                                        float scale,
                                        float const (&v)[32],
@@ -130,9 +131,10 @@ struct codebook_lanes {
     static constexpr lane_tables<Quantizer> source = lane_tables_of<Quantizer>;
     word4 const mine =
       ctx.load(reinterpret_cast<word4 const*>(source.lane + ctx.thread_rank() % 32));
-    float const boundary = least_reaching(ctx, scale, Context::from_bits(mine.x));
-    float const in_points =
-      Context::multiply(scale, static_cast<float>(lane_tables<Quantizer>::points));
+    float const at_one        = Context::from_bits(mine.x);
+    float const boundary      = OneScale ? least_reaching(ctx, scale, at_one) : at_one;
+    constexpr auto points     = static_cast<float>(lane_tables<Quantizer>::points);
+    float const in_points     = OneScale ? Context::multiply(scale, points) : points;
     std::uint32_t const level = mine.y;
     constexpr int in_word     = 32 / bits;
     float product             = 0.0f;
@@ -143,11 +145,13 @@ struct codebook_lanes {
       std::uint32_t signs   = 0;
       TERSUM_UNROLL
       for (int k = in_word * w; k < in_word * (w + 1); ++k) {
-        float const shifted = Context::fma(v[k], in_points, 8388624.0f);
-        auto const point    = static_cast<std::uint32_t>(
+        float const compared = OneScale ? v[k] : Context::multiply(v[k], scale);
+        float const shifted  = Context::fma(compared, in_points, 8388624.0f);
+        auto const point     = static_cast<std::uint32_t>(
           Context::add_clamp(static_cast<std::int32_t>(Context::bits(shifted)), -0x4b000000, 31));
         // This point's lane, or the next.
-        std::uint32_t const at = Context::count_reached(point, v[k], ctx.shuffle(boundary, point));
+        std::uint32_t const at =
+          Context::count_reached(point, compared, ctx.shuffle(boundary, point));
         std::uint32_t const chosen = ctx.shuffle(level, at);
         product                    = Context::fma(v[k], Context::from_bits(chosen), product);
         numbers                    = numbers >> bits | chosen << (32 - bits);
