@@ -395,12 +395,7 @@ TEST_CASE("[examples] plain kernels do what pieces do, on a device")
   plain_largest_kernel<<<blocks, 128>>>(from.get(), of_plain.get());
   pieces_largest_kernel<<<blocks, 128>>>(from.get(), count, of_pieces.get());
   finish();
-  for (std::size_t i = 0; i < count; i += 1024) {
-    float most = 0;
-    for (std::size_t j = i; j < i + 1024; ++j) { most = std::max(most, std::abs(values[j])); }
-    CHECK(plain[i / 1024] == most);
-    CHECK(pieces[i / 1024] == most);
-  }
+  CHECK(std::equal(plain.begin(), plain.begin() + count / 1024, pieces.begin()));
 
   plain_hadamard_32_kernel<<<count / 4096, 128>>>(from.get(), key, of_plain.get());
   pieces_hadamard_32_kernel<<<count / 4096, 128>>>(from.get(), key, of_pieces.get());
@@ -485,45 +480,40 @@ TEST_CASE("[examples] plain kernels do what pieces do, on a device")
     REQUIRE(std::abs(code(plain_words) - code(pieces_words)) <= 1);
   }
 
-  std::vector<std::uint8_t> plain_4(count / 2), pieces_4(count / 2), pieces_8(count);
+  std::vector<uint4> plain_4(count / 32), pieces_4(count / 32), pieces_8(count / 16);
   managed const of_plain_4{plain_4}, of_pieces_4{pieces_4}, of_pieces_8{pieces_8};
-  auto const sixteens = [](managed<std::uint8_t> const& to) {
-    return reinterpret_cast<uint4*>(to.get());
-  };
-  plain_mxfp4_kernel<<<blocks, 128>>>(from.get(), sixteens(of_plain_4), of_plain_scales.get());
-  pieces_mxfp4_kernel<<<blocks, 128>>>(from.get(), sixteens(of_pieces_4), of_pieces_scales.get());
+  plain_mxfp4_kernel<<<blocks, 128>>>(from.get(), of_plain_4.get(), of_plain_scales.get());
+  pieces_mxfp4_kernel<<<blocks, 128>>>(from.get(), of_pieces_4.get(), of_pieces_scales.get());
   give(of_plain_4, plain_4);
   give(of_pieces_4, pieces_4);
   give(of_plain_scales, plain_scales);
   give(of_pieces_scales, pieces_scales);
-  CHECK(plain_4 == pieces_4);
+  CHECK(std::memcmp(plain_4.data(), pieces_4.data(), count / 2) == 0);
   CHECK(plain_scales == pieces_scales);
 
   // In MXFP8 the largest value of a block lies from 2^8 on, and each has the code of the nearest number.
-  pieces_mxfp8_kernel<<<blocks, 128>>>(from.get(), sixteens(of_pieces_8), of_pieces_scales.get());
+  pieces_mxfp8_kernel<<<blocks, 128>>>(from.get(), of_pieces_8.get(), of_pieces_scales.get());
   give(of_pieces_8, pieces_8);
   give(of_pieces_scales, pieces_scales);
   double most = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    auto const x = std::ldexp(static_cast<double>(values[i]), 127 - pieces_scales[i / 32]);
-    CHECK((pieces_8[i] >= 128) == (x < 0));
-    double const lost = std::abs(std::abs(x) - e4m3_in_double(pieces_8[i] & 127u));
-    bool nearest      = true;
-    for (std::uint8_t code = 0; code < 127; ++code) {
-      nearest = nearest && lost <= std::abs(std::abs(x) - e4m3_in_double(code));
+    auto const x        = std::ldexp(static_cast<double>(values[i]), 127 - pieces_scales[i / 32]);
+    unsigned const code = reinterpret_cast<std::uint8_t const*>(pieces_8.data())[i];
+    double const lost   = std::abs(std::abs(x) - e4m3_in_double(code & 127u));
+    bool nearest        = (code >= 128) == (x < 0);
+    for (std::uint8_t other = 0; other < 127; ++other) {
+      nearest = nearest && lost <= std::abs(std::abs(x) - e4m3_in_double(other));
     }
     CHECK(nearest);
     most = std::max(i % 32 == 0 ? 0 : most, std::abs(x));
     if (i % 32 == 31) { CHECK(std::ilogb(most) == 8); }
   }
 
-  std::vector<uint2> plain_below(512), pieces_below(512);
-  managed const of_plain_below{plain_below}, of_pieces_below{pieces_below};
-  plain_scan_kernel<<<2, 256>>>(pieces_codes.get(), of_plain_below.get());
-  pieces_scan_kernel<<<2, 256>>>(pieces_codes.get(), of_pieces_below.get());
-  give(of_plain_below, plain_below);
-  give(of_pieces_below, pieces_below);
-  CHECK(std::memcmp(plain_below.data(), pieces_below.data(), 512 * sizeof(uint2)) == 0);
+  plain_scan_kernel<<<4, 256>>>(pieces_codes.get(), of_plain_words.get());
+  pieces_scan_kernel<<<4, 256>>>(pieces_codes.get(), of_pieces_words.get());
+  give(of_plain_words, plain_words);
+  give(of_pieces_words, pieces_words);
+  CHECK(std::memcmp(plain_words.data(), pieces_words.data(), count / 2) == 0);
 
   // In the simulator, pieces move as many bytes of memory.
   unsetenv("TERSUM_SIMULATED_COUNTS");
@@ -554,13 +544,10 @@ template <int Size>
 __global__ void rotate_kernel(float* values, std::uint64_t key, bool back)
 {
   float v[Size];
-  for (int i = 0; i < Size; ++i) { v[i] = values[Size * threadIdx.x + i]; }
-  if (back) {
-    thread_hadamard<Size>::backward(cuda_context{}, threadIdx.x, key, v);
-  } else {
-    thread_hadamard<Size>::forward(cuda_context{}, threadIdx.x, key, v);
-  }
-  for (int i = 0; i < Size; ++i) { values[Size * threadIdx.x + i] = v[i]; }
+  load_values(cuda_context{}, values + Size * threadIdx.x, v);
+  back ? thread_hadamard<Size>::backward(cuda_context{}, threadIdx.x, key, v)
+       : thread_hadamard<Size>::forward(cuda_context{}, threadIdx.x, key, v);
+  store_values(cuda_context{}, v, values + Size * threadIdx.x);
 }
 
 template <int Size>
