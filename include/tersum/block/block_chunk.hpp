@@ -17,7 +17,7 @@ namespace tersum::inline v0 {
 //! Size/32 threads share a chunk, and each has 32 coordinates in registers, in one of two arrangements. *Loaded*:
 //! register 8 r + j of thread t holds coordinate r Size/4 + 8 t + j, so that memory is accessed 32 bytes at a time.
 //! *Wire*: register k of thread t holds the coordinate at wire position 32 t + k (see `chunk_order`), so that its codes
-//! are whole words.
+//! are whole words. On sm_90 `of` takes 14 instructions a thread.
 //!
 //! Launch blocks of `block_threads` threads. For chunks of up to 1024 coordinates a warp has 1024/Size chunks and a block four
 //! warps; for larger ones a block has one chunk. All threads of a warp (above 1024 coordinates: of a block) must call whatever

@@ -143,6 +143,8 @@ TERSUM_BODY void pair_fours(Context const& ctx, bool odd, float const* from, flo
 //! @param v     Receives the coordinates.
 //! @tparam Striped  For floats, as `block_hadamard::put` has them, which exchanges none.
 //!
+//! On sm_90 a float takes 6.6 instructions to load and 5.5 to store, a value of 16 bits 5.2 and 3.9, those of edges included.
+//!
 //! @par Example
 //! @snippet examples/kernels/inside_your_kernel.hpp load
 template <bool Striped = false, block_context Context, int Size, gradient_element Element>

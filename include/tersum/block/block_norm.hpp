@@ -75,6 +75,9 @@ template <int Size, block_context Context>
 //! @brief The largest magnitude of a chunk's coordinates, in any arrangement, on all threads of the chunk; NaN if one is.
 //!
 //! All threads of the warp (above 1024 coordinates, of the block) must call. On sm_90 a value takes two instructions, and a thread twelve.
+//!
+//! @par Example
+//! @snippet bench/plain_kernels.cuh largest
 //! @param storage  Above 1024 coordinates `Size / 1024` floats that nobody uses before; free afterwards. Otherwise it is not used.
 template <int Size, block_context Context>
 [[nodiscard]] TERSUM_BODY float block_largest(Context const& ctx,

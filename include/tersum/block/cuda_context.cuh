@@ -55,7 +55,9 @@ struct cuda_context : detail::cuda_floats, detail::cuda_grid, detail::cuda_rows 
   }
 
   //! @name Integers of a block
-  //! All `Threads` threads of the block call them together. `room` is 32 words of shared memory, free again on return.
+  //! All `Threads` threads of the block call them together. `room` is 32 words of shared memory, free again on return. On sm_90
+  //! `block_scan` takes 44 instructions a thread.
+  //! @snippet bench/plain_kernels.cuh scan
   //! @{
   //! The sum of the values of the threads below this one; `total` is that of all.
   template <unsigned Threads>

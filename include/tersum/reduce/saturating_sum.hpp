@@ -46,7 +46,8 @@ struct lane_profile {
 //!
 //! It is commutative, but not associative: the order of a reduction is part of its result. Lanes may hold any bits on
 //! input: a lane of -2^(Bits-1) counts as that value, and the sum is clamped like any other. The function object is what an
-//! MPI_Op, a Gloo reduce function or a device-side reduction calls. Source: Han et al. (HotNets'24), section 3.2.2.
+//! MPI_Op, a Gloo reduce function or a device-side reduction calls. On sm_90 a lane of 4 bits takes 2.2 instructions. Source:
+//! Han et al. (HotNets'24), section 3.2.2.
 //! @tparam Bits  Lane width: 2, 4 or 8 (16 when the sum is not tracked).
 template <int Bits>
 struct saturating_add {
