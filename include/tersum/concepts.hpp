@@ -53,8 +53,7 @@ struct any_group {
   static float fma(float a, float b, float c);
 };
 
-//! Stands for a policy of which nothing more is asked. Compilers name what policies lack of a requirement, but not of an
-//! alternative.
+//! A policy of which nothing more is asked. Compilers name what a policy lacks of a requirement, but not of an alternative.
 struct any_policy {
   static constexpr int rotation_size = 128;
   template <class Group, class X, class Key>

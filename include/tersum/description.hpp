@@ -29,8 +29,7 @@ namespace detail {
 class [[nodiscard]] description {
  public:
   //! @param name   The policy's own, which no other has.
-  //! @param parts  All that the policy depends on: integers, floats, spans of floats, and policies. A type stands there as a value
-  //!               of it.
+  //! @param parts  All that the policy depends on: integers, floats, spans of floats, policies. A type stands as a value.
   template <class... Parts>
   constexpr description(std::string_view name, Parts const&... parts) noexcept
     : hash_(detail::named(name))

@@ -27,6 +27,9 @@
 
 namespace tersum::tests {
 
+template <class Placement, class T>
+using array_on = typename Placement::template array<T>;
+
 //! Norms over sixteen octaves, some of them equal, some zero or infinite.
 template <class Norm>
 [[nodiscard]] std::vector<Norm> sample_norms(std::size_t count)
@@ -79,7 +82,7 @@ void check_top_chunks(Placement const& on,
   CAPTURE(count);
   CAPTURE(turn);
   auto const norms = sample_norms<Norm>(count);
-  typename Placement::template array<Norm> const from{norms};
+  array_on<Placement, Norm> const from{norms};
   std::size_t const above_zero = static_cast<std::size_t>(
     std::count_if(norms.begin(), norms.end(), [](Norm n) { return to_float(n) > 0; }));
   for (std::size_t const most :
@@ -87,8 +90,8 @@ void check_top_chunks(Placement const& on,
     if (few && most != count / 8 && most != above_zero) { continue; }
     CAPTURE(most);
     // [select_chunks]
-    typename Placement::template array<std::uint32_t> const places{count};
-    typename Placement::template array<std::byte> const workspace{select_chunks_workspace_bytes()};
+    array_on<Placement, std::uint32_t> const places{count};
+    array_on<Placement, std::byte> const workspace{select_chunks_workspace_bytes()};
     std::span<Norm const> const read = from.span();
     auto const rule                  = rule_of(top_chunks<64>{}, static_cast<std::uint32_t>(most));
     REQUIRE(select_chunks(on.exec, rule, read, workspace.span(), places.span(), turn) == status{});
@@ -143,7 +146,7 @@ void check_choice_as_cpu(Placement const& on, std::size_t count)
                                 .selection_rule()};
   std::uint64_t turn       = 0;
   for (auto const& norms : {sample_norms<float>(count), within, equal, few}) {
-    typename Placement::template array<float> const from{norms};
+    array_on<Placement, float> const from{norms};
     for (chunk_rule const& rule : rules) {
       CAPTURE(&rule - rules);
       CAPTURE(turn);
@@ -154,9 +157,8 @@ void check_choice_as_cpu(Placement const& on, std::size_t count)
         select_chunks(
           cpu_executor{}, rule, std::span<float const>{norms}, memory, std::span{want}, turn) ==
         status{});
-      typename Placement::template array<std::uint32_t> const places{count};
-      typename Placement::template array<std::byte> const workspace{
-        select_chunks_workspace_bytes()};
+      array_on<Placement, std::uint32_t> const places{count};
+      array_on<Placement, std::byte> const workspace{select_chunks_workspace_bytes()};
       std::span<float const> const read = from.span();
       REQUIRE(select_chunks(on.exec, rule, read, workspace.span(), places.span(), turn) ==
               status{});
@@ -196,15 +198,15 @@ void check_choice_of_exchange(Placement const& on, std::size_t coordinates)
     std::memcpy(
       want.data(), works.data() + plan.offset("places"), want.size() * sizeof(std::uint32_t));
 
-    typename Placement::template array<float> const values{gradient}, norms{plan.chunks()};
-    typename Placement::template array<std::uint32_t> const places{plan.chunks()};
-    typename Placement::template array<std::byte> const scratch{select_chunks_workspace_bytes()};
+    array_on<Placement, float> const values{gradient}, norms{plan.chunks()};
+    array_on<Placement, std::uint32_t> const places{plan.chunks()};
+    array_on<Placement, std::byte> const scratch{select_chunks_workspace_bytes()};
     REQUIRE(chunk_norms(on.exec, codec.chunker, values.span(), norms.span()) == status{});
     // The exchange compares what it sends.
     using scalar = typename codec_type::norm_scalar;
     std::vector<scalar> sent;
     for (float const norm : norms.read()) { sent.push_back(from_float<scalar>(norm)); }
-    typename Placement::template array<scalar> const agreed{sent};
+    array_on<Placement, scalar> const agreed{sent};
     std::span<scalar const> const read = agreed.span();
     REQUIRE(select_chunks(on.exec, plan.selection_rule(), read, scratch.span(), places.span()) ==
             status{});
@@ -231,10 +233,9 @@ template <class Placement>
 void check_select_arguments(Placement const& on)
 {
   std::vector<std::uint32_t> const marks(16, 0xabcdu);
-  typename Placement::template array<float> const norms{std::vector<float>(16, 1.0f)};
-  typename Placement::template array<std::uint32_t> const places{marks};
-  typename Placement::template array<std::byte> const workspace{select_chunks_workspace_bytes() +
-                                                                16};
+  array_on<Placement, float> const norms{std::vector<float>(16, 1.0f)};
+  array_on<Placement, std::uint32_t> const places{marks};
+  array_on<Placement, std::byte> const workspace{select_chunks_workspace_bytes() + 16};
   auto const rule    = rule_of(top_chunks<64>{}, 4);
   auto const refuses = [&](std::string_view names,
                            chunk_rule const& told,

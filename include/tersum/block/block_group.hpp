@@ -49,8 +49,7 @@ struct context_arithmetic {
 
 //! @brief The threads of a block that share a chunk. They are consecutive, and their number divides that of the block.
 //!
-//! Groups of up to 32 threads synchronize as a warp, so all groups of the warp must take part, with chunks of their own. A
-//! group of more threads is a whole block.
+//! Groups of up to 32 threads synchronize as a warp, so all its groups must take part. A larger group is a whole block.
 //! @tparam Threads  A power of two up to 1024; `block_chunk<Size>::threads` for the threads of such a chunk.
 template <block_context Context, int Threads>
 class block_group : public context_arithmetic<Context> {
@@ -105,8 +104,7 @@ class block_group : public context_arithmetic<Context> {
   }
 
  private:
-  // Each of 128 lanes combines its terms, beginning with zero. Then the upper half of the lanes is combined with the lower
-  // half, until one lane is left.
+  // Each of 128 lanes combines its terms, beginning with zero. Then upper halves are combined with lower ones to one lane.
   TERSUM_EXEC_CHECK_DISABLE
   template <class Value, class Term, class Combine>
   [[nodiscard]] TERSUM_INLINE Value fold(int count, Term const& term, Combine const& combine) const

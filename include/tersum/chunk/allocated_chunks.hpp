@@ -42,8 +42,7 @@ template <int First, int... Rest>
 //! Under `two_shot` the chunks are dealt to the ranks in that order.
 //!
 //! @tparam Size    Coordinates in a chunk, a power of two from 128 to 8192.
-//! @tparam Widths  Bits of a code, ascending: 1 to 16 of two shots and gathered codes; 2, 4 or 8 where lanes are summed. A
-//!                 chunk may also get none.
+//! @tparam Widths  Bits of a code, ascending: 1 to 16 of two shots and gathered codes; 2, 4 or 8 in lanes. Chunks may have 0.
 template <int Size, int... Widths>
 struct allocated_chunks {
   static_assert(Size >= 128 && Size <= 8192 && (Size & (Size - 1)) == 0,

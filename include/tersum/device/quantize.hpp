@@ -36,9 +36,8 @@ template <chunker Chunker, reducer Reducer>
 //! *Needs* no workspace. *Errors*: words.size() is not packed_words(chunker, reducer, values.size()), scales.size() is not
 //! the number of chunks, 2^31 chunks or more, a null address, `words` not aligned to 16 bytes, an overlap.
 //!
-//! The words are those of a `codec` of the same policies without a rotation, on every executor; of values that `rotate` made,
-//! with the scales of `make_chunk_step<partial_hadamard<C>, Quantizer>`, those of a codec that rotates. Enqueued on the
-//! executor; does not synchronize.
+//! On every executor the words are those of a `codec` of these policies without a rotation; of rotated values, and scales of
+//! `make_chunk_step<partial_hadamard<C>, Quantizer>`, those of one that rotates. Enqueued on the executor; does not synchronize.
 //! @param chunker    `fixed_chunks<C>` with a C from 128 to 32768.
 //! @param quantizer  `stochastic_quantizer<q>`, `nearest_quantizer<q>`, or one of your own; see the concept.
 //! @param reducer    `saturating_sum<b>`, `widening_sum<q, b>` or `guard_lanes<b>`.

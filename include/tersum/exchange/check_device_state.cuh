@@ -40,8 +40,7 @@ namespace tersum::inline v0 {
 //! @param state  plan.state_bytes() bytes of the device, as `initialize` or the last exchange left them.
 //! @param seal   Receives what to keep beside the bytes, unless there is an error.
 //!
-//! *Errors*: a state that is smaller than the plan's; a stream that is being captured; what the CUDA runtime says, in
-//! `status::native`.
+//! *Errors*: a state smaller than the plan's; a stream that is captured; what the CUDA runtime says, in `status::native`.
 template <tuning_holder... Of, class Codec>
 [[nodiscard]] status seal_state(basic_cuda_executor<Of...> const& exec,
                                 plan<Codec> const& plan,

@@ -67,8 +67,7 @@ concept viewed_memory = requires(T& memory)
     } -> writable_memory;
 };
 
-//! Writable memory of float, half or bfloat16: a vector, an array, a span over memory of the executor, or what
-//! `gradient_view` makes a span of.
+//! Writable memory of float, half or bfloat16 of the executor: a vector, array, span, or what `gradient_view` makes one of.
 template <class T>
 concept gradient_memory = viewed_memory<T> ||
   (writable_memory<T>&& gradient_element<std::ranges::range_value_t<T>>);
@@ -141,8 +140,7 @@ status recompress(Executor const& exec,
                   std::span<std::byte> state,
                   std::span<std::byte> workspace);
 
-//! @brief Ends an exchange, once all wires have been reduced: the gradient becomes the mean over the ranks, and the
-//! state is that of the next step.
+//! @brief Ends an exchange, once all wires have been reduced: the gradient becomes the mean, and the state the next step's.
 //!
 //! Enqueued on the executor; does not synchronize. exchange.hpp lists the errors.
 //! @param exec       As for `measure`, like the following.

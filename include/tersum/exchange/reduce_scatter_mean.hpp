@@ -38,8 +38,7 @@ concept gradient_values = gradient_memory<T> ||
 //! @param exec       Does the work: `cpu_executor` or `cuda_executor`.
 //! @param plan       Of this rank, from the plan() of a codec with `shard`, which is given the shards' boundaries.
 //! @param gradient   plan.coordinates() values of float, half or bfloat16; not changed.
-//! @param shard      plan.shard_size() values of float, half or bfloat16, whatever the gradient's type; overwritten. Of an
-//!                   empty shard it may be empty.
+//! @param shard      plan.shard_size() values of float, half or bfloat16, whatever the gradient's type; overwritten.
 //! @param state      From `initialize`; plan.state_bytes() bytes, aligned to 16. Carries seed, step and residual.
 //! @param workspace  plan.workspace_bytes() bytes, aligned to 16, contents irrelevant. How many depends on the rank.
 //! @param reduce     Your collective, or what `reduce_over` makes of a transport. It is called with a `wire` of the

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! What lies in the memory of an exchange: the wires of its rounds in the workspace; header, residuals, gain and scales in
-//! the state.
+//! What lies in the memory of an exchange: wires of its rounds in the workspace; header, residuals, gain, scales in the state.
 
 #pragma once
 
@@ -186,8 +185,7 @@ template <publishing Codec>
                                       .parts    = {plan}};
 }
 
-//! What every rank sends to all others: its part of the mean (two shots), all of its codes (gathered), or the coordinates that
-//! it chose (TopK).
+//! What every rank sends to all others: its part of the mean (two shots), its codes (gathered), or its coordinates (TopK).
 template <class Codec>
 requires(gathering<Codec> || scattering<Codec> || copying<Codec>)
   [[nodiscard]] gather_wire<std::uint32_t> gathered_wire(plan<Codec> const& plan,

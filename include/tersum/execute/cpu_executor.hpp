@@ -27,8 +27,7 @@ namespace tersum::inline v0 {
 //! @brief Runs on this CPU; calls return when the work is done.
 //!
 //! All memory that its calls are given is the host's. Threads come from OpenMP if it is switched on in the compiler
-//! (-fopenmp); otherwise everything runs on the calling thread. The result does not depend on any member. No call has other
-//! *errors* than `check`.
+//! (-fopenmp); otherwise everything runs on the calling thread. No member changes the result. *Errors* are those of `check`.
 struct cpu_executor {
   int threads                  = 1;                       //!< 1 to 4096.
   instruction_set instructions = best_instruction_set();  //!< Must be one that this machine has.

@@ -47,8 +47,7 @@ template <class T> concept has_instructions = requires(T const e) { { e.instruct
 template <class T> concept has_run_together = requires(T const e) { { e.run_together(detail::any_kernel{}, std::uint64_t{}) } -> std::same_as<status>; };
 //! @}
 
-//! What does the work: `cpu_executor`, `cuda_executor`. Exchanges also call perform(stage, plan, args) for each stage of
-//! their codec.
+//! What does the work: `cpu_executor`, `cuda_executor`. Exchanges also call perform(stage, plan, args) for each stage.
 template <class T> concept executor = has_check<T> && has_copy<T> && has_reduce<T> && has_each_item<T>;
 
 //! An executor that works with threads of the host.

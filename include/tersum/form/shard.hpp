@@ -131,8 +131,7 @@ namespace tersum::inline v0 {
 //!
 //! `scaled_codes` and casts are decoded and added in float, in the order of the ranks, and not encoded again: the error is
 //! that of one encoding, averaged as the gradients are. The chunks are those of `two_shot`: shards may begin and end
-//! anywhere. A chunk that a boundary cuts is sent to all ranks that have a coordinate of it, each of which decodes all of
-//! it and keeps what is its own.
+//! anywhere. A chunk that a boundary cuts is sent to all ranks that have some of it; each decodes it and keeps its own.
 //!
 //! `summed_codes` are added in the wire, by a reduce-scatter: each rank gets the sum of its own shard's codes. Chunks begin anew at
 //! every boundary of shards, as if it cut the tensor. So the codes of a shard lie in one piece, no chunk is sent twice, and a

@@ -49,8 +49,7 @@ concept cuda_element = std::same_as<T, __half> || std::same_as<T, __nv_bfloat16>
 
 }  // namespace detail
 
-//! @brief The memory of a device vector: for gradients, and as `std::span<std::byte>` for states and workspaces. It holds until
-//! the vector is resized.
+//! @brief The memory of a device vector: for gradients, and as bytes for states and workspaces. It holds until a resize.
 template <class T, class Allocator>
 [[nodiscard]] auto device_span(thrust::device_vector<T, Allocator>& memory)
 {

@@ -23,8 +23,7 @@ namespace detail {
 //! The sums of the slices are added one after the other. A block of a GPU has 64 elements of the columns of the product and
 //! all slices or, where the matrix is *divided*, a single one: see `slice_placement`.
 struct product_slices {
-  //! Blocks that the slices of one matrix are enough for, if slices of `least` terms are: as many as the
-  //! multiprocessors of the GPUs of today.
+  //! Blocks that the slices of one matrix are enough for, if slices of `least` terms are: the multiprocessors of today's GPUs.
   static constexpr std::uint64_t wanted_blocks   = 192;
   static constexpr std::uint64_t undivided_below = 512;  //!< Fewer terms are one slice.
   static constexpr int least_log                 = 5;

@@ -65,8 +65,7 @@ struct lookup_table {
   //! The index of a value of the table, which is the number of values below it.
   TERSUM_HOST_DEVICE static constexpr std::uint32_t index_of(std::int32_t of) noexcept
   {
-    // Each value of the table is a bit of a word. Counting the bits up to a value takes fewer instructions than comparing
-    // with each value.
+    // Each value of the table is a bit of a word. Counting the bits up to a value takes fewer instructions than comparisons.
     int up_to = 0;
     TERSUM_UNROLL
     for (int first = 0; first <= granularity; first += 64) {

@@ -18,8 +18,7 @@ namespace tersum::inline v0 {
 //! rest is integers, so no compiler can contract it into something else.
 template <int Limit, int FractionBits>
 struct uniform_grid {
-  //! Bits of a float that stand for the lowest code. They have zeros where the code lies, so that these need not be
-  //! subtracted again.
+  //! Bits of a float that stand for the lowest code. They have zeros where the code lies, so need not be subtracted.
   static constexpr std::uint32_t low = 0x4b400000;
 
   //! @brief value * scale / 2^FractionBits rounded up or down, from the lowest code on: down if the fraction plus `random` /

@@ -67,12 +67,10 @@ struct saturating_add {
     std::uint32_t const sign  = a ^ ((a ^ b) & ~(a ^ low));
     std::uint32_t const sum   = (low & ~lanes::signs) | (sign & lanes::signs);
     // Finds lanes of the lowest code, -2^(Bits-1): only they turn positive when one is subtracted. A lane of zero borrows
-    // from the next lane, in which the code -2^(Bits-1) + 1 then looks like the lowest. That does no harm, since both
-    // become -2^(Bits-1) + 1.
+    // from the next lane, in which the code -2^(Bits-1) + 1 then looks like the lowest. No harm: both become -2^(Bits-1) + 1.
     std::uint32_t const less = sum - lanes::ones;
     std::uint32_t const stay = ~(leave | (sum & ~less)) & lanes::signs;
-    // Lanes whose sum leaves the range take the limit of its sign. This form is one instruction on GPUs, which shift and
-    // add at once.
+    // Lanes whose sum leaves the range take the limit of its sign. This form is one instruction on GPUs (shift and add).
     std::uint32_t const mask = (stay >> (Bits - 1)) + ~lanes::signs;
     std::uint32_t const end  = ((sum & lanes::signs) >> (Bits - 2)) + ~lanes::signs;
     return sum ^ ((sum ^ end) & mask);

@@ -66,8 +66,7 @@ TERSUM_INLINE void hadamard_forward(Group const& g, float (&x)[Size], rotation_k
   butterflies<3, detail::minimum(8, log - 2)>(g, x);
 }
 
-//! @brief The inverse, unnormalized as well: index bits 3 to 7, then 8 upwards, then 0, 1, 2 and the two highest, then the
-//! signs.
+//! @brief The inverse, unnormalized as well: bits 3 to 7, then 8 upwards, then 0, 1, 2 and the two highest, then signs.
 template <class Group, std::size_t Size>
 TERSUM_INLINE void hadamard_backward(Group const& g, float (&x)[Size], rotation_key const& key)
 {

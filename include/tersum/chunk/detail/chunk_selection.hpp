@@ -16,8 +16,7 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief The least value of a chunk in which a step has that key or a larger one. If there is none it is 2^32 - 1, a
-//! value that no chunk has.
+//! @brief The least value of a chunk in which a step has that key or a larger one. If none: 2^32 - 1, which no chunk has.
 [[nodiscard]] inline std::uint32_t first_value(selection_rule const& rule,
                                                std::uint32_t step,
                                                std::uint64_t key)

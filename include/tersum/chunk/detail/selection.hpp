@@ -67,8 +67,7 @@ struct paid_steps {
   std::uint32_t ties;
 };
 
-//! @brief The number of the tie that comes first: that part of all ties by which `turn` times the golden ratio exceeds an
-//! integer.
+//! @brief The number of the tie that comes first: all ties times the fractional part of `turn` times the golden ratio.
 //!
 //! With so many ties that a share p of them fits, each is taken in any 2 / p turns that follow one another: multiples of the
 //! golden ratio leave no gap above 1.9 / n among n of them, wherever they begin, which no other number does better.

@@ -43,8 +43,7 @@ struct edge_rows {
   }
 
   //! @brief Eight neighbours, those of quarter r; zeros where there are none. All threads of the warp call it, and `store`.
-  //! @param load  load(at): the element so many places after the first one of the quarter, as a float or a word. Neighbouring
-  //!              lanes load neighbours.
+  //! @param load  load(at): the element so many places after the quarter's first, a float or a word. Lanes load neighbours.
   template <class Context, class Value, class Load>
   TERSUM_BODY void load(Context const& ctx, int r, Value* v, Load const& load) const
   {

@@ -56,8 +56,7 @@ class cpu_low_rank {
     });
   }
 
-  //! Computes the factors of a turn for all matrices, from the orthonormal or warm factors of the other turn, and writes
-  //! them to the wire.
+  //! Computes the factors of a turn for all matrices, from orthonormal or warm factors of the other turn, to the wire.
   void multiply(int turn, float const* from) const
   {
     auto const first = [turn](matrix_record const& m) { return m.first_block[turn]; };

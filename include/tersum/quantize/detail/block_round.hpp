@@ -34,8 +34,7 @@ concept on_grid = has_grid<Quantizer> &&
 template <class Quantizer>
 inline constexpr bool in_few_registers = codebook<Quantizer> || on_grid<Quantizer>;
 
-//! @brief How a rounded value lies in a field of 16 bits: it is code + `offset`, moved up by `shift` bits, with the
-//! fraction below it.
+//! @brief How a rounded value lies in a field of 16 bits: it is code + `offset`, moved up by `shift` bits, above the fraction.
 template <class Codec, class Context>
 struct code_field {
   using quantizer            = typename Codec::quantizer_type;

@@ -45,8 +45,7 @@ inline constexpr std::uint32_t zero_word_of =
     ? packed_codes<Reducer::lane_bits>::ones* static_cast<std::uint32_t>(Quantizer::max_level)
     : 0;
 
-//! @brief Codes of chunks of `Size` coordinates, by the names that codecs give to their policies. Nothing is rotated, and
-//! nothing kept.
+//! @brief Codes of chunks of `Size` coordinates, by the names that codecs give to their policies. Nothing is rotated or kept.
 template <int Size, quantizer Quantizer, reducer Reducer>
 struct coding {
   using quantizer_type = Quantizer;

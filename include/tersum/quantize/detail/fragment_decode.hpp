@@ -106,8 +106,7 @@ struct tile_decode {
     lane_values<Codec>::spread(ctx, words, bytes);
     if constexpr (bits < 8) { lane_values<Codec>::template transform_bytes<1, 3>(ctx, bytes); }
 
-    // The bits of a small integer are those of a half that is a multiple of 2^-24. The factors turn 2^-24 into 2^-9, and
-    // then into one.
+    // The bits of a small integer are those of a half that is a multiple of 2^-24. Factors turn 2^-24 into 2^-9, then into 1.
     std::uint32_t a[4], b[4];
     a[0] = 0x78007800u ^ both_signs(lane & lane >> 2) ^ (lane << 27 & 0x80000000u);
     a[1] = a[0] ^ both_signs(lane >> 1);
@@ -148,8 +147,7 @@ struct tile_decode {
     if constexpr (bits == 8) {
       register_butterflies<3, 5>(ctx, v);
     } else {
-      // Lanes count from their lowest code, and so do differences of bytes. These offsets add up in the first coordinate of
-      // each row.
+      // Lanes count from their lowest code, and so do differences of bytes. Offsets add up in the first coordinate of a row.
       float const zero = lane == 0 ? 1024.0f * (lanes::limit + 1) : 0.0f;
       TERSUM_UNROLL
       for (int r = 0; r < 4; ++r) { v[8 * r] = Context::subtract(v[8 * r], zero); }

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! How kernels that hold chunks in registers rotate them: by a rotator's packed form or, where it has none, by its plain
-//! form in shared memory.
+//! How kernels that hold chunks in registers rotate them: by its packed form or, without one, its plain form in shared memory.
 
 #pragma once
 

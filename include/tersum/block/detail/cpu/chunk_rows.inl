@@ -163,8 +163,7 @@ TERSUM_SIMD void load_rows(From from, std::uint32_t const* signs, float* rows)
   }
 }
 
-//! @brief From rows to the order of the gradient: does the butterflies of index bits 0, 1, 2 and of the two highest, flips
-//! signs, and scales.
+//! @brief From rows to the order of the gradient: does butterflies 0, 1, 2 and the two highest, flips signs, and scales.
 template <int Size, bool Rotate, chunk_pointer To>
 TERSUM_SIMD void store_rows(To to, std::uint32_t const* signs, float scale, float const* rows)
 {

@@ -55,8 +55,7 @@ TERSUM_SIMD words height_of(floats value)
 TERSUM_SIMD floats magnitude_of(floats value) { return from_bits(to_bits(value) & 0x7fffffffu); }
 
 //! @brief The codes of 32 rows, which are a byte each. Four rows make a vector of words, of which two vectors of 16-bit
-//! numbers have the first and third, and the second and fourth. All rows take each step together, because its instructions
-//! wait long for each other.
+//! numbers have the first and third, and the second and fourth. All rows take a step together: its instructions wait long.
 template <class Quantizer>
 TERSUM_SIMD void codes_by_lines(float const* rows,
                                 int stride,
