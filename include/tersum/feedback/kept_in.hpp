@@ -14,8 +14,7 @@
 
 namespace tersum::inline v0 {
 
-//! @brief `Feedback` whose residuals, of ranks and of owners, take less of the state than floats: as bfloat16s 2 bytes for each
-//! coordinate instead of 4.
+//! @brief `Feedback` whose residuals, of ranks and of owners, take less of the state: bfloat16s 2 bytes a coordinate, not 4.
 //!
 //! What is kept is rounded at random to one of the two bfloat16s beside it, with its own value as the expected one, in the
 //! pass that writes it. The draw is a function of seed, step, rank and coordinate, so that all executors keep the same

@@ -105,8 +105,7 @@ template <transport Transport, class Move>
 
 //! @brief Measures a transport as direct exchanges use it: all-to-all and all-gather of bytes, all ranks at once.
 //!
-//! All ranks call it at the same time, with scratch of the same size; it takes two to three seconds. Every rank finds the
-//! same numbers, those of the slowest.
+//! All ranks call it at once, with scratch of one size; it takes two to three seconds. Every rank finds the slowest's numbers.
 //! @param over     Moves host memory.
 //! @param scratch  Memory that the transport may send from and write to: 512 KiB at least, 64 MiB for fast networks.
 //! @param found    Latency of a message, bandwidth, and burst; unchanged after an error.

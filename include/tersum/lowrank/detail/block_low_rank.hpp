@@ -150,8 +150,7 @@ TERSUM_BODY void add_matrices(Context const& ctx,
 //! Blocks that share the columns of 64 rows.
 inline constexpr int rebuild_splits = 4;
 
-//! @brief Writes the mean P Q^T in place of the gradient, and what it leaves out to the residual. `rebuild_splits` blocks share 64
-//! rows.
+//! @brief Writes the mean P Q^T in place of the gradient, and the rest to the residual. `rebuild_splits` blocks share 64 rows.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
