@@ -70,8 +70,7 @@ void check_residual(Codec const& codec, std::size_t coordinates, int world)
     run.encode();
     tests::mismatches wrong;
     for (int k = 0; k < world; ++k) {
-      // Codes are integers below 2^7 times a chunk of at most 1024: exact. Twelve roundings in step, product and
-      // difference.
+      // Codes are integers below 2^7 times a chunk of at most 1024: exact. Twelve roundings in step, product and difference.
       auto const own = model.decode(run.codes(k, 1), steps, step, 1);
       for (std::size_t i = 0; i < coordinates; ++i) {
         double const value = static_cast<double>(wanted[static_cast<std::size_t>(k)][i]);

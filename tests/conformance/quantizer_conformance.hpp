@@ -30,8 +30,7 @@
 
 namespace tersum::tests {
 
-//! @brief What `encode` is asked about: positions on the grid, in units of the step, on and off it,
-//! in ascending order.
+//! @brief What `encode` is asked about: positions on the grid, in units of the step, on and off it, in ascending order.
 template <quantizer Quantizer>
 [[nodiscard]] std::vector<float> grid_positions()
 {

@@ -37,8 +37,7 @@ template <class T>
   }
 }
 
-//! A random element: any integer; a finite floating-point number that is not negative, as the
-//! agreed scalars are.
+//! A random element: any integer; a finite floating-point number that is not negative, as the agreed scalars are.
 template <class T>
 [[nodiscard]] T random_element(std::mt19937_64& random)
 {
@@ -53,9 +52,8 @@ template <class T>
 
 //! @brief Checks what a reduction promises about the order of its operands.
 //!
-//! It is commutative, and a pure function of the bits. Where it says `associative`, every
-//! bracketing of every order of several operands gives the same bits; where it denies it, operands
-//! exist that show why.
+//! It is commutative, and a pure function of the bits. Where it says `associative`, every bracketing of every order of several
+//! operands gives the same bits; where it denies it, operands exist that show why.
 template <reduce_op Op>
 void check_reduce_op_laws(Op const& op = {})
 {
@@ -82,13 +80,11 @@ void check_reduce_op_laws(Op const& op = {})
   CHECK(Op::associative == (brackets_differ == 0));
 }
 
-//! @brief Checks that words of packed codes sum as the reducer says, lane by lane, for worlds up to
-//! the largest.
+//! @brief Checks that words of packed codes sum as the reducer says, lane by lane, for worlds up to the largest.
 //!
-//! Codes of magnitude up to `max_level` are laid into the lanes of one wire element as the wire
-//! format has it: two's complement, or code + max_level where the reducer is `biased`. A saturating
-//! reducer then equals a loop that clamps after each addition; any other gives the exact sum in
-//! whatever order, with every rank at either end.
+//! Codes of magnitude up to `max_level` are laid into the lanes of one wire element as the wire format has it: two's
+//! complement, or code + max_level where the reducer is `biased`. A saturating reducer then equals a loop that clamps after
+//! each addition; any other gives the exact sum in whatever order, with every rank at either end.
 template <reducer Reducer>
 void check_reducer_laws(int max_level)
 {
@@ -129,8 +125,7 @@ void check_reducer_laws(int max_level)
         word packed = 0;
         codes.emplace_back();
         for (int lane = 0; lane < lanes; ++lane) {
-          // Neighbouring lanes are of different styles, so that one that overflows meets one that
-          // does not.
+          // Neighbouring lanes are of different styles, so that one that overflows meets one that does not.
           std::int64_t const code = random_code((trial + lane) % 4);
           codes.back().push_back(code);
           std::int64_t const digit = Reducer::biased ? code + max_level : (code + span) % span;

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Which tensors of a bucket bypass the codec, what a wire says of its reduction, and what a status
-//! compares.
+//! Which tensors of a bucket bypass the codec, what a wire says of its reduction, and what a status compares.
 
 #include <tersum/layout.hpp>
 #include <tersum/reduce/native.hpp>

@@ -94,8 +94,7 @@ __global__ void convert_one(std::uint16_t* out)
 
 }  // namespace
 
-// Not in the unnamed namespace: doctest opens one of its own in here, which nvcc cannot tell from
-// ours.
+// Not in the unnamed namespace: doctest opens one of its own in here, which nvcc cannot tell from ours.
 TEST_CASE_TEMPLATE("[types] every conversion gives the bits of the CUDA intrinsic",
                    Comparison,
                    float_to_half,

@@ -41,9 +41,8 @@ float float_of(std::uint32_t bits) { return std::bit_cast<float>(bits); }
 
 std::uint32_t bits_of(float value) { return std::bit_cast<std::uint32_t>(value); }
 
-// Floats of both signs that decide how a format rounds: each of its values and each tie, with the
-// float below and the float above; the same around every power of two; NaNs of many payloads; and
-// samples of all patterns.
+// Floats of both signs that decide how a format rounds: each of its values and each tie, with the float below and the float
+// above; the same around every power of two; NaNs of many payloads; and samples of all patterns.
 template <class Reference>
 std::vector<float> rounding_cases(Reference const& reference)
 {

@@ -147,9 +147,8 @@ TEST_CASE_TEMPLATE(
       tests::loopback_run run(codec, layout{matrix.size(), tensors}, 2, 6);
       for (int step = 0; step < 5; ++step) {
         auto const& out = run.exchange({matrix, matrix});
-        // Rounding of P is at most (64 + 2) 2^-24 for each column of a factor whose condition, that of a random square
-        // of the matrix' rank, is below 100 for this seed.
-        // An alternating exchange is half of an iteration.
+        // Rounding of P is at most (64 + 2) 2^-24 for each column of a factor whose condition, that of a random square of the
+        // matrix' rank, is below 100 for this seed. An alternating exchange is half of an iteration.
         if (step > 0 || run.plan().agreed_bytes() > 0) {
           CHECK(tests::nmse({matrix, matrix}, out[0]) <= std::pow(100 * 66 * 0x1p-24, 2));
         }

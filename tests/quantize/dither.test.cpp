@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The bytes that round: their counters, their place in a draw, and how those of several ranks
-//! relate.
+//! The bytes that round: their counters, their place in a draw, and how those of several ranks relate.
 
 #include "support/mismatches.hpp"
 #include "support/reference_philox.hpp"
@@ -38,8 +37,7 @@ counter words_of(philox_block const& block)
   return {block.word[0], block.word[1], block.word[2], block.word[3]};
 }
 
-// Where fields of 16 and 32 bits meet, up to the documented ends: block and step below 2^48, rank
-// below 65535.
+// Where fields of 16 and 32 bits meet, up to the documented ends: block and step below 2^48, rank below 65535.
 constexpr std::uint64_t corners[] = {0,
                                      1,
                                      0xffffu,
@@ -215,9 +213,8 @@ std::vector<std::uint32_t> bytes_of(dither_key const& key)
   return bytes;
 }
 
-// Of n pairs of independent uniform bytes the mean of (a - m)(b - m) / v, m = 127.5, v = 65535 /
-// 12, has mean 0 and variance 1 / n, and is normal for n this large: beyond 5.5 / sqrt(n) with
-// probability 3.8e-8.
+// Of n pairs of independent uniform bytes the mean of (a - m)(b - m) / v, m = 127.5, v = 65535 / 12, has mean 0 and variance 1
+// / n, and is normal for n this large: beyond 5.5 / sqrt(n) with probability 3.8e-8.
 double correlation(std::vector<std::uint32_t> const& a,
                    std::vector<std::uint32_t> const& b,
                    std::size_t lag)

@@ -64,8 +64,7 @@ void for_each_limit(Function const& function)
 
 TEST_CASE("[uniform_grid] every point, every tie and every random number of every grid")
 {
-  // All half units from beyond one end to beyond the other. The reference of a point is computed
-  // once.
+  // All half units from beyond one end to beyond the other. The reference of a point is computed once.
   for_each_limit([]<int Limit>(std::integral_constant<int, Limit>) {
     mismatches codes, sums;
     int const end = 2 * 256 * Limit + 600;

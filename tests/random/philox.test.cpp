@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Philox4x32 against its published vectors and a second implementation; the signs against what
-//! fair coins do.
+//! Philox4x32 against its published vectors and a second implementation; the signs against what fair coins do.
 
 #include "support/mismatches.hpp"
 #include "support/reference_philox.hpp"
@@ -97,8 +96,7 @@ TEST_CASE("[philox] the second implementation gives the published vectors")
 
 TEST_CASE("[signs] mix32 is the finalizer of MurmurHash3")
 {
-  // MurmurHash3_x86_32 of no bytes is the finalizer of the seed; these two are its published
-  // vectors.
+  // MurmurHash3_x86_32 of no bytes is the finalizer of the seed; these two are its published vectors.
   static_assert(tersum::mix32(0x00000001u) == 0x514e28b7u);
   static_assert(tersum::mix32(0xffffffffu) == 0x81f16f39u);
   static_assert(tersum::mix32(0u) == 0);
@@ -130,10 +128,9 @@ TEST_CASE("[signs] steps and seeds have keys of their own")
   CHECK(keys.size() == 64 * (64 + 63));
 }
 
-// Every statistic below is the mean of n bits, which are fair and independent if the signs are what
-// they should be. Then |mean - 1/2| > t has probability at most 2 exp(-2 n t^2) (Hoeffding). The
-// band t = 2.75 / sqrt(n), 5.5 standard deviations, makes that 5.4e-7, and 0.0014 for any of the
-// 2560 statistics of this file under a random choice of seeds.
+// Every statistic below is the mean of n bits, which are fair and independent if the signs are what they should be. Then |mean
+// - 1/2| > t has probability at most 2 exp(-2 n t^2) (Hoeffding). The band t = 2.75 / sqrt(n), 5.5 standard deviations, makes
+// that 5.4e-7, and 0.0014 for any of the 2560 statistics of this file under a random choice of seeds.
 class coin_counts {
  public:
   void add(std::uint32_t word)
@@ -182,8 +179,7 @@ TEST_CASE("[signs] every bit is fair, wherever in a gradient its word lies")
 
 TEST_CASE("[signs] words of one step agree no more often than coins")
 {
-  // Neighbours, the words of a chunk, the same word of neighbouring chunks, and beyond 32 bits of
-  // index.
+  // Neighbours, the words of a chunk, the same word of neighbouring chunks, and beyond 32 bits of index.
   std::uint64_t const key = sign_key(3, 42);
   for (int shift = 0; shift < 40; ++shift) {
     CAPTURE(shift);
@@ -242,8 +238,7 @@ TEST_CASE("[signs] one word over many steps is fair")
 
 TEST_CASE("[signs] words are bijections of the lower half of their index, so none of 2^32 repeats")
 {
-  // The inverse: the mixer's multipliers are odd, and x ^ x >> k is undone by adding x >> k, x >>
-  // 2k ...
+  // The inverse: the mixer's multipliers are odd, and x ^ x >> k is undone by adding x >> k, x >> 2k ...
   auto const inverse = [](std::uint32_t odd) {
     std::uint32_t x = odd;  // right in three bits; each step doubles them
     for (int i = 0; i < 4; ++i) { x *= 2 - odd * x; }

@@ -16,8 +16,7 @@ namespace {
 
 using tersum::guard_lanes;
 
-// The words of `ranks` ranks, the even lanes at code + level = 2 level and the odd ones at 0,
-// summed as a transport does.
+// The words of `ranks` ranks, the even lanes at code + level = 2 level and the odd ones at 0, summed as a transport does.
 template <class Reducer>
 typename Reducer::op::element summed(int ranks, int level)
 {

@@ -36,8 +36,7 @@ template <class T>
 using reference_of =
   std::conditional_t<std::is_same_v<T, half>, reference_half, reference_bfloat16>;
 
-// Patterns around every exponent, both zeros, subnormals, the largest, infinities and NaNs; then
-// random ones.
+// Patterns around every exponent, both zeros, subnormals, the largest, infinities and NaNs; then random ones.
 template <class T>
 std::vector<std::uint16_t> patterns()
 {

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The saturating sum of lanes against a scalar loop: all pairs of codes in all lanes, whatever the
-//! neighbours.
+//! The saturating sum of lanes against a scalar loop: all pairs of codes in all lanes, whatever the neighbours.
 
 #include "conformance/reducer_conformance.hpp"
 #include "support/mismatches.hpp"

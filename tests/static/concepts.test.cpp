@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Each role accepts a type with its atoms and refuses one that lacks any of them. All of it is
-//! checked by the compiler.
+//! Each role accepts a type with its atoms and refuses one that lacks any of them. All of it is checked by the compiler.
 
 #include <tersum/chunk/chunk_key.hpp>
 #include <tersum/chunk/fixed_chunks.hpp>

@@ -147,8 +147,7 @@ template <class Element, class Codec>
     [&] { return record_exchange<device_buffer>(cuda_executor{on.get()}, c, std::byte{0xa5}); });
 }
 
-//! @brief Tools that look at every access take a thousand times as long: with TERSUM_SMALL set large gradients are left
-//! out.
+//! @brief Tools that look at every access take a thousand times as long: with TERSUM_SMALL set large gradients are left out.
 [[nodiscard]] inline std::uint64_t most_coordinates()
 {
   return std::getenv("TERSUM_SMALL") == nullptr ? ~std::uint64_t{0} : 300000;

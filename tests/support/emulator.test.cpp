@@ -47,8 +47,7 @@ bool contains(std::string const& text, std::string const& part)
   return text.find(part) != std::string::npos;
 }
 
-// Reverses the words 0 .. threads - 1 through shared memory; `barrier` is what stands between the
-// stores and the loads.
+// Reverses the words 0 .. threads - 1 through shared memory; `barrier` is what stands between the stores and the loads.
 template <class Barrier>
 words reversed_through_shared(unsigned threads,
                               emulator::thread_order order,

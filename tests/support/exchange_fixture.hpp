@@ -477,8 +477,7 @@ template <class Codec, class Element>
   return record_exchange<host_buffer>(reference_executor, c, std::byte{0x5a});
 }
 
-//! @brief Checks that record(executor) gives the reference for the other instruction sets of the CPU. Says which are
-//! missing.
+//! @brief Checks that record(executor) gives the reference for the other instruction sets of the CPU. Says which are missing.
 template <class Record>
 void check_instruction_sets(Record const& record, exchange_trace const& reference)
 {

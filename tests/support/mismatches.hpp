@@ -13,8 +13,7 @@
 
 namespace tersum::tests {
 
-//! @brief Counts answers that differ from a reference. `CHECK(wrong.report() == "")` prints the
-//! first of them.
+//! @brief Counts answers that differ from a reference. `CHECK(wrong.report() == "")` prints the first of them.
 class mismatches {
  public:
   //! Compares one answer; `inputs` are what it was asked, integers or floating point.

@@ -15,8 +15,7 @@
 
 namespace tersum::tests {
 
-//! @brief The largest error of a turn's products in units of what float sums of gradient and residual may lose, in any
-//! order.
+//! @brief The largest error of a turn's products in units of what float sums of gradient and residual may lose, in any order.
 //!
 //! A sum of 2 n products rounds each of them at most 2 n times, by 2^-24 of the sum of their magnitudes.
 template <class Codec>

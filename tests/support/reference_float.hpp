@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! 16-bit floating point from its definition: every value by ldexp, rounding by search among all
-//! values.
+//! 16-bit floating point from its definition: every value by ldexp, rounding by search among all values.
 
 #pragma once
 

@@ -21,8 +21,7 @@ namespace tersum::tests {
   return a1 * b1 + (middle >> 16) + (cross >> 16);
 }
 
-//! Philox4x32 of Salmon et al. (SC'11), figure 4: counter and result as words 0 to 3, key as words
-//! 0 and 1.
+//! Philox4x32 of Salmon et al. (SC'11), figure 4: counter and result as words 0 to 3, key as words 0 and 1.
 [[nodiscard]] inline std::array<std::uint32_t, 4> reference_philox(std::array<std::uint32_t, 4> x,
                                                                    std::array<std::uint32_t, 2> key,
                                                                    std::uint32_t rounds)

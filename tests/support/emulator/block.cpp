@@ -98,8 +98,7 @@ T const* block::exchange_through(buffers<T>& slots,
                                  activity operation,
                                  T const& value)
 {
-  // Two buffers in turn: nobody writes one again before all lanes have come to the next
-  // exchange, and so have read it.
+  // Two buffers in turn: nobody writes one again before all lanes have come to the next exchange, and so have read it.
   bool const buffer            = threads_[thread].next_buffer;
   threads_[thread].next_buffer = !buffer;
   slots[buffer][thread]        = value;

@@ -37,8 +37,7 @@ namespace tersum::emulator {
 //! stack is destroyed, and the next `start` reuses the stack.
 //!
 //! A stack is entered by setcontext, and changed by _longjmp, which asks the system for nothing. A function that ends leaves
-//! its stack to the next one.
-//! AddressSanitizer takes a longjmp for the end of frames; under it, all changes are swapcontext's.
+//! its stack to the next one. AddressSanitizer takes a longjmp for the end of frames; under it, all changes are swapcontext's.
 class fiber {
  public:
   fiber()
@@ -77,8 +76,7 @@ class fiber {
     inside_.uc_stack.ss_sp   = stack();
     inside_.uc_stack.ss_size = stack_bytes;
     ::makecontext(&inside_, &fiber::enter, 0);
-    // ASan's swapcontext forgets the red zones of the stack that it finds here; only makecontext
-    // needs it.
+    // ASan's swapcontext forgets the red zones of the stack that it finds here; only makecontext needs it.
     inside_.uc_stack = {};
   }
 
