@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The main function of every test program with CUDA: without a device it says so and exits with 77, which CTest counts
-//! as skipped.
+//! The main function of every test program with CUDA: without a device it says so and exits with 77: skipped.
 
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "support/run_cases.hpp"

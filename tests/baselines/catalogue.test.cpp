@@ -172,8 +172,7 @@ std::vector<float> normal_chunk(std::mt19937_64& random)
   return in;
 }
 
-// The OCP formula: the shared exponent is that of the largest magnitude less that of the largest element; elements are rounded to
-// nearest, and saturate.
+// The OCP formula: the shared exponent is that of the largest magnitude less that of the largest element; elements saturate.
 template <class Format>
 double mx_value(double value, double largest)
 {

@@ -134,8 +134,7 @@ void check_every_subset(Codec const& codec)
         ++arrived;
       }
       double const factor = arrived == 0 ? 0 : 1.0 * world / arrived;
-      // Sums of codes and their butterflies are exact. A share is rounded once, the mean once, its step twice more: for
-      // the number that arrived.
+      // Sums of codes and their butterflies are exact. A share is rounded once, the mean once, its step twice more: by the number.
       double const bound = 4.001 * 0x1p-24 * size * factor;
       REQUIRE(std::abs(static_cast<double>(run.values(0)[i]) - sum * factor) <= bound);
       REQUIRE(run.values(0)[i] == run.values(3)[i]);
@@ -146,8 +145,7 @@ void check_every_subset(Codec const& codec)
 double density(double x) { return std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi); }
 double below(double x) { return std::erfc(-x / std::numbers::sqrt2) / 2; }
 
-// Variance of rounding normal values to the levels of a table from -t to t: between two of them, the integral of
-// (x - a)(b - x) density(x).
+// Variance of rounding normal values to the levels of a table from -t to t: between two, the integral of (x - a)(b - x) density(x).
 template <class Table>
 double rounding_variance(double t)
 {

@@ -64,8 +64,7 @@ TEST_CASE("[chunk_order] the examples of the wire format")
 {
   using small = chunk_order<128>;
   using large = chunk_order<1024>;
-  // Neighbours of a row of eight are a column apart: 16 positions in a block of 128, 32 in one of
-  // 256.
+  // Neighbours of a row of eight are a column apart: 16 of 128 positions, 32 of 256.
   static_assert(small::position(0) == 0 && small::position(1) == 16 && small::position(8) == 1);
   static_assert(small::position(127) == 127);
   static_assert(large::position(1) == 32 && large::position(8) == 1 && large::position(255) == 255);

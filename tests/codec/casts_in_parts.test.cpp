@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Codecs that decode before they add, of elements instead of codes: what is on the wire, and how far the mean is from that in
-//! double.
+//! Codecs that decode before they add, of elements instead of codes: what is on the wire, and how far the mean is off.
 
 #include "support/bad_input.hpp"
 #include "support/loopback_run.hpp"

@@ -190,8 +190,7 @@ TEST_CASE("[feedback] a rank that stays takes its residual into another world")
     for (std::size_t i = 0; i < coordinates; ++i) { owed[i] += static_cast<double>(from[i]) / 2; }
   }
   run_step(after, {in[0], in[1]});
-  // What is decoded and what is kept make up the gradients and what was kept before, but for a few roundings of values
-  // below 16.
+  // What is decoded and what is kept make up the gradients and what was kept before, but for a few roundings below 16.
   for (std::size_t i = 0; i < coordinates; ++i) {
     double const given =
       (static_cast<double>(in[0][i]) + static_cast<double>(in[1][i])) / 2 + owed[i];

@@ -429,8 +429,7 @@ TEST_CASE("[metric] what is not finite changes no scale")
   check_not_finite(shot<kept_diagonal>{});
 }
 
-// A coordinate that had been zero for long has a scale of the floor, so what it gets is at most 1 / floor of what it had without a
-// metric.
+// A coordinate that had been zero for long has a scale of the floor, so it gets at most 1 / floor of what it had without.
 TEST_CASE("[metric] zeros do no harm")
 {
   constexpr std::size_t d = 256;

@@ -28,8 +28,7 @@ struct bytes {
   std::uint64_t agreed, payload, state;
 };
 
-// 10000 coordinates in ten chunks of 1024: 10240 with padding. State: header 64, one tensor 64, 16 a chunk, and 4 a
-// coordinate with feedback.
+// 10000 coordinates in ten chunks of 1024: 10240 with padding. State: header 64, one tensor 64, 16 a chunk, 4 a coordinate.
 template <class Codec>
 void check_bytes(char const* name, Codec const& codec, bytes const& want)
 {

@@ -91,8 +91,7 @@ TEST_CASE("[selection_errors] TopKC equals a direct computation on the sample gr
       CHECK(plan.payload_bytes() == chosen * size * 2);
       CHECK(plan.agreed_bytes() == chunks * 2);
       CHECK(error_of(codec, in) == doctest::Approx(expected[row++]).epsilon(.02).scale(0));
-      // With norms in float, whose sums order as those in double do, just as many chunks lose just the same: halves add
-      // 2^-22 of the energy.
+      // With norms in float, whose sums order as those in double do, just as many chunks lose the same: halves add 2^-22.
       exact.chunker.bits = bits + 16.0f / static_cast<float>(size);
       CHECK(exact.plan(layout{d}, {.size = 4, .rank = 0}).payload_bytes() / 2 / size == chosen);
       CHECK(std::abs(error_of(exact, in) - direct_error(in, size, chosen)) <= 1e-6);

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! A codec of summed shards gives every rank, to the bit, what an all-reduce of the same codec gives of its shard with tensors
-//! that end where shards do.
+//! A codec of summed shards gives every rank, to the bit, what an all-reduce gives of its shard, with tensors that end there.
 
 #include "support/bad_input.hpp"
 #include "support/normal_gradients.hpp"

@@ -40,8 +40,7 @@ TEST_CASE("[two_shot] one rank loses what EDEN loses")
 {
   // Encoding the estimate of one rank again gives the same codes and scale, so that one encoding is measured. The error of
   // a chunk of C normal coordinates is |v|^2 |l|^2 / <v, l>^2 - 1: it deviates from EDEN's by less than 2 / sqrt(C) of it
-  // for any width (1.5 for one bit, by the delta method), and is off by O(1/C) in the mean. Over 2^18 coordinates five
-  // deviations are .02 of it.
+  // for any width (1.5 for one bit, by the delta method), and is off by O(1/C). Over 2^18 coordinates five deviations are .02 of it.
   CHECK(error_of(presets::two_shot<1>{}, 1) == doctest::Approx(.5708).epsilon(.02).scale(0));
   CHECK(error_of(presets::two_shot_2, 1) == doctest::Approx(.13312).epsilon(.02).scale(0));
   CHECK(error_of(presets::two_shot_3, 1) == doctest::Approx(.035784).epsilon(.02).scale(0));
@@ -103,8 +102,7 @@ double error_on(Codec const& codec, tests::gradients const& in)
 
 namespace {
 
-// What n ranks lose with 1 bit up, by integrals. Their coordinates are x = sqrt(r) g + sqrt(1 - r) e with normal g, common to
-// all, and e, one for each.
+// What n ranks lose with 1 bit up, by integrals. Coordinates are x = sqrt(r) g + sqrt(1 - r) e; all have the normal g.
 struct loss_of_signs {
   double up;    // of the mean of what the ranks sent
   double both;  // after the second encoding, in Lloyd-Max codes of 3 bits

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Codecs that claim it are unbiased in every coordinate, and at the first of each chunk, where a bias of the rotated
-//! values would collect.
+//! Codecs that claim it are unbiased in every coordinate, and at the first of each chunk, where a bias would collect.
 
 #include "support/codecs.hpp"
 #include "support/loopback_run.hpp"

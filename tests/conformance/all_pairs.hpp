@@ -170,8 +170,7 @@ void exchange(Codec const& codec)
   static bool done = false;
   if (done) { return; }
   done = true;
-  // Five and two ranks divide it, so that shards are equal; chunks do not. Owners keep what they lost of padding, too, so that
-  // theirs is counted without.
+  // Five and two ranks divide it, so that shards are equal; chunks do not. Owners also keep what they lost of padding, not counted.
   layout const with_tail{1500}, gradient{owner_feeds_back<Codec> ? 1536u : 1500u};
   for (int const world : {1, 2, 5}) {
     CAPTURE(world);

@@ -24,8 +24,7 @@ namespace tersum::tests {
 //! - `least` is above 0, not above the largest scale, and grows with it.
 //! - `update` of finite means is finite and not negative, and depends on the size of a mean alone.
 //! - It grows with that size, and does not depend on the unit in which scales are: exactly, for powers of two.
-//! - Scales that are far too large for the means that follow shrink, and scales that are far too small grow, within ten
-//!   thousand steps.
+//! - Scales that are far too large for the means that follow shrink, and those that are far too small grow, in 10,000 steps.
 template <metric Metric>
 void check_metric_laws([[maybe_unused]] Metric const& metric = {})
 {

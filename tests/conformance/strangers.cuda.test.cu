@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Policies that users of the library write, and those of the library by their plain forms alone, make the bytes of the CPU
-//! executor on CUDA.
+//! Policies that users of the library write, and those of the library by their plain forms alone, make the CPU's bytes on CUDA.
 
 #include "../../examples/your_own/cosine_transform.hpp"
 #include "../../examples/your_own/decaying_feedback.hpp"

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Policies of every role that have what its concept asks for and nothing else: they make codecs, whose exchanges give
-//! the mean.
+//! Policies of every role that have what its concept asks for and nothing else: their codecs' exchanges give the mean.
 
 #include "../../examples/your_own/mean_magnitude.hpp"
 #include "support/loopback_run.hpp"

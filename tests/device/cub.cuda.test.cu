@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! CUB as an oracle of calls on arrays. Its kernels are more than the simulator interprets: these tests are skipped but on a
-//! device.
+//! CUB as an oracle of calls on arrays. Its kernels are more than the simulator interprets: these tests need a device.
 
 #include "on_the_device.cuh"
 

@@ -99,8 +99,7 @@ void check_list(Placement const& on)
   return worst;
 }
 
-//! @brief The product in the order of docs/low_rank.md: parts of 64 terms or fewer by fused multiply-adds, the parts of a slice,
-//! the slices.
+//! @brief The product in the order of docs/low_rank.md: parts of 64 terms by fused multiply-adds, the parts of a slice, slices.
 [[nodiscard]] inline std::vector<float> ordered_product(std::vector<float> const& matrix,
                                                         std::size_t rows,
                                                         std::size_t width,

@@ -116,8 +116,7 @@ void check_top_chunks(Placement const& on,
 }
 
 //! Places and what was chosen are those of the CPU, under rules of one, three and seven widths: for norms over many octaves, for
-//! norms within one, whose first digits are equal, for equal ones, and where the budget also pays for chunks without energy;
-//! each in another turn.
+//! norms within one, whose first digits are equal, for equal ones, and where the budget pays for empty chunks; each in another turn.
 template <class Placement>
 void check_choice_as_cpu(Placement const& on, std::size_t count)
 {

@@ -248,8 +248,7 @@ TEST_CASE(
     sum += lost;
     expected += lloyd_max<4>::distortion() * squares * of_query / 128;
   }
-  // Squares of 601 normal errors have a mean with a standard deviation of .058 of it: five of them, and a tenth, as 128 rotated values
-  // are not quite normal.
+  // Squares of 601 normal errors have a mean with a standard deviation of .058 of it: five, and a tenth for 128 rotated values.
   CHECK(error == doctest::Approx(expected).epsilon(.4));
   CHECK(std::abs(sum) < 5 * std::sqrt(expected));
 }
@@ -415,8 +414,7 @@ TEST_CASE("[examples] plain kernels do what pieces do, on a device")
   CHECK(difference(plain, zeros) == doctest::Approx(square).epsilon(1e-5));
   CHECK(difference(pieces, zeros) == doctest::Approx(square).epsilon(1e-5));
 
-  // Where x lies between two codes, rounding at random has the variance x (1 - x) of squared steps: 1/6 in the mean. Beyond 2.75 standard
-  // deviations values are cut.
+  // Between codes rounding at random has the variance x (1 - x) of squared steps: 1/6 in the mean. Values end at 2.75 deviations.
   plain_encode_kernel<<<blocks, 128>>>(from.get(), key, 1 / (32 * step), plain_codes.get());
   plain_decode_kernel<<<blocks, 128>>>(plain_codes.get(), key, step / 32, of_plain.get());
   pieces_encode_kernel<<<blocks, 128>>>(from.get(), count, key, scale.encode, pieces_codes.get());

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Saved states of a device: which are believed. Expected are the bytes of the host's state, its seal, and what is said of
-//! the same bytes on the host.
+//! Saved states of a device: which are believed. Expected are the host's state, its seal, and what is said of the same bytes there.
 
 #include "support/compare_executors.cuh"
 

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Exchanges of the CUDA executor are captured in graphs, errors come back as a status, and chunks of any size give the
-//! CPU executor's bytes.
+//! Exchanges of the CUDA executor are captured in graphs, errors are a status, and chunks of any size give the CPU executor's bytes.
 
 #include "support/codecs.hpp"
 #include "support/compare_executors.cuh"

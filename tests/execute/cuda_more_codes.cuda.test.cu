@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The CUDA executor equals the CPU executor byte for byte: presets with fixed codes that differ from those of cuda_presets
-//! in width or feedback.
+//! The CUDA executor equals the CPU executor byte for byte: presets with fixed codes of other width or feedback than cuda_presets.
 
 #include "support/compare_executors.cuh"
 

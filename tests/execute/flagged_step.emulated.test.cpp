@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! A step that is flagged leaves every residual as it was, also where only a tensor that bypasses is not finite, on the CPU
-//! executor and in the kernel bodies.
+//! A flagged step leaves every residual as it was, also by a bypassing tensor alone, on the CPU executor and in kernel bodies.
 
 #include "support/emulated_executor.hpp"
 #include "support/normal_gradients.hpp"

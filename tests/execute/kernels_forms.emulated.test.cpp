@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Exchanges of shards, of values, and of gathered codes have the same bytes on every instruction set and number of threads, and as
-//! kernel bodies.
+//! Exchanges of shards, values and gathered codes have the same bytes on all instruction sets, threads and kernel bodies.
 
 #include "support/codecs.hpp"
 #include "support/compare_kernels.hpp"

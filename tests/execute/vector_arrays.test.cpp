@@ -94,8 +94,7 @@ TEST_CASE("[vector_arrays] a gradient and its residual are added in float")
   SUBCASE("bfloat16") { compare_sums_with_residuals<bfloat16>(); }
 }
 
-// What feedback sends of a gradient and its residual, and below which magnitude of the gradient: 2^20, or bfloat16s with their
-// rounding.
+// What feedback sends of a gradient and its residual, and below which magnitude of the gradient: 2^20, or bfloat16s.
 struct sent_and_kept {
   float sent;
   bool sendable;

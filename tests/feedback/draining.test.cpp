@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Residuals drain where 16-bit elements travel, which end long before floats do. All presets with feedback are held to the
-//! same law beside their golden digests.
+//! Residuals drain where 16-bit elements travel. All presets with feedback keep the same law beside their golden digests.
 
 #include "support/check_draining.hpp"
 

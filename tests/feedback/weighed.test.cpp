@@ -306,8 +306,7 @@ TEST_CASE("[feedback] what is kept in bfloat16 is one of two neighbours, and its
   CHECK(std::isnan(to_float(detail::kept_value<bfloat16>(std::nanf(""), 0xffffu))));
 }
 
-// Where rounded values lie between their two neighbours, and how many went up: of those whose place, from 0 to 1, is below or
-// above 1/2.
+// Where rounded values lie between their two neighbours, and how many went up: of those whose place is below or above 1/2.
 struct roundings {
   double expected[2] = {}, up[2] = {};
   int count = 0;

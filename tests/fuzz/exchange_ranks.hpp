@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The ranks of an exchange behind an interface that does not name the codec: programs that try all codecs compile each
-//! of them once.
+//! The ranks of an exchange behind an interface that does not name the codec: programs with all codecs compile each once.
 
 #pragma once
 

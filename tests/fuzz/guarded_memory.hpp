@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Memory of an exact size between guards. Under the address sanitizer a touch of a guard ends the program; without it
-//! `intact` finds what was written there.
+//! Memory of an exact size between guards. Under the address sanitizer touching one ends the program; else `intact` finds it.
 
 #pragma once
 

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Fuzzes the reader of layers.csv: matrices that cover the gradient, or a sentence. The first two bytes are the length
-//! of the gradient.
+//! Fuzzes the reader of layers.csv: matrices that cover the gradient, or a sentence. Two bytes are the gradient's length.
 
 #include "examples/compare_codecs/gradient_sets.hpp"
 

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The conformance suite of transports over Gloo, in so many processes as the argument says; then one of them is killed
-//! during an exchange.
+//! The conformance suite of transports over Gloo, in so many processes as the argument says; then one is killed in an exchange.
 
 #include <tersum/interop/gloo.hpp>
 

@@ -74,8 +74,7 @@ int check_blocks(tersum::mpi_transport const& transport)
   return bad;
 }
 
-// Every exchange and every collective tells within its timeout that a rank is dead, and those left make a communicator that
-// works.
+// Every exchange and every collective tells within its timeout that a rank is dead, and those left make a new communicator.
 int survive()
 {
   using namespace tersum;

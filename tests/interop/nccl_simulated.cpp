@@ -64,8 +64,7 @@ TEST_CASE("[nccl] the stand-in sees calls that do not match")
   CHECK(fails([&](auto& on, void* data) {
           return on.rank == 0 ? send(on, data, 8, ncclUint8) : receive(on, data, 8);
         }) == 0);
-  // Another number, another type, a send alone, two that send first, unlike collectives, unlike roots, parts of unlike
-  // sizes, memory of the host.
+  // Another number or type, a send alone, two that send first, unlike collectives, roots and parts, memory of the host.
   CHECK(fails([&](auto& on, void* data) {
           return on.rank == 0 ? send(on, data, 8, ncclUint8) : receive(on, data, 4);
         }) == 2);

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Rounds over symmetric memory, and exchanges in one kernel, without NCCL: ranks are streams of one process, on a GPU and on the
-//! simulated device.
+//! Symmetric rounds and exchanges in one kernel without NCCL: ranks are streams of one process, on a GPU and simulated.
 
 #include <doctest/doctest.h>
 

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Rounds over symmetric memory, and exchanges in one kernel, on a simulated device, on which the kernels of all ranks run at the
-//! same time.
+//! Symmetric rounds and exchanges in one kernel on a simulated device, where the kernels of all ranks run at the same time.
 
 #include <doctest/doctest.h>
 

@@ -138,8 +138,7 @@ void check_lines()
   for (std::uint32_t n = 0; n < count; ++n) {
     double const level = level_on_lines(n, count), next = level_on_lines(n + 1, count);
     auto const as_float = static_cast<float>(level);
-    // Levels are exact, and a value takes the nearest. Its place is rounded once; the factor before it and the value itself are
-    // off by 2^-24 each.
+    // Levels are exact, and a value takes the nearest. Its place is rounded once; factor and value are off by 2^-24 each.
     wrong += static_cast<double>(as_float) == level ? 0 : 1;
     wrong += book.decode(n) == as_float && book.decode(n | count) == -as_float ? 0 : 1;
     wrong += book.encode(as_float) == n && book.encode(-as_float) == (n | count) ? 0 : 1;

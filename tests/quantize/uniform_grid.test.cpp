@@ -31,8 +31,7 @@ using tersum::tests::mismatches;
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr float nan      = std::numeric_limits<float>::quiet_NaN();
 
-// floor((rne(value scale) + random) / 2^FractionBits), clamped. The product of two floats is exact
-// in double, and nearbyint rounds to nearest even.
+// floor((rne(value scale) + random) / 2^FractionBits), clamped. Products are exact in double; nearbyint rounds to nearest even.
 template <int Limit, int FractionBits>
 std::int32_t reference(float value, float scale, std::uint32_t random)
 {

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The first step of tracked head-room is no worse than zeros, for any number of ranks, and the range finds the sum in a few
-//! steps whatever was before.
+//! The first step of tracked head-room is no worse than zeros, for any number of ranks, and the range soon finds the sum.
 
 #include "support/loopback_run.hpp"
 #include "support/normal_gradients.hpp"

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The parameter server: its formulas in double, orders of arrival, deadlines by a clock of the tests' own, lost messages, and
-//! messages that hold anything.
+//! The parameter server: its formulas in double, orders of arrival, deadlines by a clock of the tests' own, lost and wild messages.
 
 #include "support/codecs.hpp"
 #include "support/codes_in_double.hpp"

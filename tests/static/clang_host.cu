@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! An exchange with the wires of agreed scalars, of what bypasses and of codes: nvcc compiles it where clang is the compiler of
-//! the host.
+//! An exchange with the wires of agreed scalars, of what bypasses and of codes: nvcc compiles it with clang for the host.
 
 #include <tersum/tersum.cuh>
 

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Policies cost nothing to carry: empty, or as large as their run-time parameters, and trivially
-//! copyable. All of it is checked by the compiler.
+//! Policies cost nothing to carry: empty, or as large as their run-time parameters, and trivially copyable, says the compiler.
 
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/feedback/error_feedback.hpp>

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! A law of codecs with feedback: after any finite sequence of gradients, steps with gradients of zero empty the residuals,
-//! and no flag stays.
+//! A law of codecs with feedback: after any finite sequence of gradients, zero gradients empty the residuals, and no flag stays.
 
 #pragma once
 
@@ -40,8 +39,7 @@ template <class Run>
   return std::sqrt(square);
 }
 
-//! @brief Exchanges gradients of magnitudes from `least` to `most` in `loud` steps, all of one sign in a coordinate where
-//! `same_signs`, and then zeros.
+//! @brief Exchanges gradients of magnitudes from `least` to `most` in `loud` steps, of one sign where `same_signs`, and then zeros.
 template <class Element, class Codec>
 void check_draining(
   Codec const& codec, float least, float most, bool same_signs = false, int loud = 1)

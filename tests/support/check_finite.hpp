@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! A law of codecs with feedback: no residual stores what is not finite, whatever a gradient has and whatever a wire brings or loses,
-//! and all of them drain.
+//! A law of codecs with feedback: residuals stay finite, whatever a gradient has and whatever a wire brings or loses, and drain.
 
 #pragma once
 

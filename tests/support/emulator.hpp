@@ -34,8 +34,7 @@ inline constexpr std::uint64_t max_resident_threads = 8192;
 //! @throws Whatever `body` throws.
 void launch(launch_shape shape, thread_order order, thread_body body);
 
-//! @brief The counterpart of a cooperative launch: all blocks are resident, and may wait for each other at the barrier of the grid
-//! (`host_context::arrive_grid`).
+//! @brief The counterpart of a cooperative launch: all blocks are resident, and may wait for each other (`arrive_grid`).
 //! @throws failure  Also where they are more than `max_resident_threads`, or one ends while others wait for it.
 void launch_together(launch_shape shape, thread_order order, thread_body body);
 

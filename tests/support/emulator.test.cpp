@@ -148,8 +148,7 @@ TEST_CASE("[emulator] warp_sum and warp_max reduce each warp by itself, on all l
   }
 }
 
-// A tile of 16-bit elements in the words of a warp: element i of a lane stands at the row and column that the PTX
-// manual gives for it.
+// A tile of 16-bit elements in the words of a warp: element i of a lane stands at the PTX manual's row and column.
 template <class Place>
 words fragments(std::vector<float> const& tile, unsigned columns, unsigned elements, Place place)
 {
@@ -215,8 +214,7 @@ TEST_CASE("[emulator] multiply_tiles adds the product of tiles laid out as PTX s
 TEST_CASE(
   "[emulator] multiply_tiles_to_half gives the product rounded to half, two of a row in a word")
 {
-  // Row r of a is r + 1 in column 0 and 2^-12 in column 15; row 0 of b is its column, row 15 is one: sums of r < 16 and
-  // c < 8 round to 11 bits.
+  // Row r of a is r + 1 in column 0 and 2^-12 in column 15; row 0 of b is its column, row 15 is one: sums round to 11 bits.
   words a_words(32 * 4), b_words(32 * 2);
   auto const bits = [](float value) {
     return std::uint32_t{tersum::from_float<tersum::half>(value).bits};

@@ -495,8 +495,7 @@ void check_instruction_sets(Record const& record, exchange_trace const& referenc
   }
 }
 
-//! @brief Calls check(c) for gradients that begin at any element of a sector of memory but the first, and end within the eight
-//! neighbours of a thread.
+//! @brief Calls check(c) for gradients that begin at any element of a sector but the first, and end within a thread's neighbours.
 template <class Element, class Codec, class Check>
 void for_each_offset(Codec const& codec, Check const& check)
 {
@@ -562,8 +561,7 @@ class bucket {
   std::uint64_t end_ = 0;
 };
 
-//! @brief Tensors at aligned and odd offsets: matrices of whole chunks, of less than one and between, vectors, an empty
-//! tensor, one coordinate.
+//! @brief Tensors at aligned and odd offsets: matrices of whole chunks, of less and between, vectors, an empty tensor, one coordinate.
 [[nodiscard]] inline bucket const& odd_bucket()
 {
   static bucket const all{{{64, 16},  // whole chunks at an aligned offset
@@ -580,8 +578,7 @@ class bucket {
   return all;
 }
 
-//! @brief Tensors whose sums over chunks of `Size` coordinates have one, several and again one subtree, the second with more chunks
-//! in its last one, and a tail.
+//! @brief Tensors whose sums over chunks of `Size` coordinates have one, several and again one subtree, the second with a tail.
 template <std::uint64_t Size>
 [[nodiscard]] bucket const& deep_bucket()
 {

@@ -10,8 +10,7 @@
 
 namespace tersum::tests {
 
-//! @brief Matrices of one block of 64 and of several, with tails, wide and tall, of few rows, at odd offsets; tensors that
-//! bypass.
+//! @brief Matrices of one block of 64 and of several, with tails, wide and tall, of few rows, at odd offsets; bypassing.
 [[nodiscard]] inline bucket const& odd_matrices()
 {
   static bucket const all{

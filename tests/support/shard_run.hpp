@@ -220,8 +220,7 @@ template <class Buffer,
   return trace;
 }
 
-//! @brief Calls check(case) for sizes about a chunk's, for shards that cut chunks and tensors anywhere, and for shards that
-//! are empty.
+//! @brief Calls check(case) for sizes about a chunk's, for shards that cut chunks and tensors anywhere, and for empty shards.
 template <class Given, class Got, class Codec, class Check>
 void for_each_shard_case(Codec const& codec, std::uint64_t several, Check const& check)
 {

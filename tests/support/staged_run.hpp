@@ -14,8 +14,7 @@
 
 namespace tersum::tests {
 
-//! @brief The ranks of an exchange with a quantized codec and their memory. Per step: `measure`, `agree`, `encode`,
-//! `reduce`, `decode`.
+//! @brief The ranks of an exchange and their memory. Per step: `measure`, `agree`, `encode`, `reduce`, `decode`.
 template <class Codec>
 class staged_run : public loopback_run<Codec> {
  public:

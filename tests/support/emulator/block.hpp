@@ -138,8 +138,7 @@ class block {
   void wait_grid(unsigned thread, std::uint32_t arrival);
   //! @}
 
-  //! @brief Gives `value` to the other lanes of the warp and returns the values of all 32, which
-  //! hold until the thread's next warp operation.
+  //! @brief Gives `value` to the other lanes of the warp and returns those of all 32, until the thread's next warp operation.
   [[nodiscard]] std::uint32_t const* exchange(unsigned thread,
                                               activity operation,
                                               std::uint32_t value);
@@ -149,8 +148,7 @@ class block {
                                               activity operation,
                                               tile_operands const& value);
 
-  //! @brief Ends the whole block: `run` throws a failure that says "thread t of block b", then the
-  //! parts. Works below noexcept functions as well.
+  //! @brief Ends the whole block: `run` throws "thread t of block b", then the parts. Works below noexcept functions as well.
   template <class... Parts>
   [[noreturn]] void fail(unsigned thread, Parts... parts)
   {

@@ -90,8 +90,7 @@ struct bfloat16s {
   static std::uint16_t round(double a) { return round_to_bfloat16(a); }
 };
 
-// Of each number in a word. A double has more than twice the bits of one of 16 and two more, so that sums and products that are rounded to it
-// first are rounded once.
+// Of each number in a word. A double has two bits more than twice those of one of 16: rounding to it first changes nothing.
 template <class Number, auto Of, class Word, std::same_as<Word>... More>
 Word of_small(Word a, More... more)
 {

@@ -46,8 +46,7 @@ T reciprocal(T a)
 {
   return T{1} / a;
 }
-// The result of a device is off by a unit in the last place at most, or two. So is this one, so that what is made of it
-// must not need more.
+// The result of a device is off by a unit in the last place at most, or two. So is this one: what is made of it must not need more.
 float about(double exact, float a)
 {
   float const nearest = static_cast<float>(exact);

@@ -19,8 +19,7 @@ namespace tersum::simulator {
 
 enum class access;
 
-//! @brief What every warp knows to have happened, and races: two accesses to a word by different warps, one of which
-//! writes, of which neither knows the other.
+//! @brief What every warp knows to have happened, and races: accesses of two warps to a word, one a write, of which neither knows the other.
 //!
 //! A warp knows what its block did before the last barrier, what earlier kernels of its rank did, and what was released to it:
 //! a strong read acquires what a store released, if the scope of both includes the other; fences with relaxed accesses do

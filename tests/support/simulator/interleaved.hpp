@@ -29,8 +29,7 @@ struct taking_turns {
   std::uint64_t most = 64;  //!< instructions of a warp at once; by chance, up to so many
 };
 
-//! @brief Ranks that are threads of the host. All blocks of the kernels that they launch are resident together, and their warps
-//! take turns.
+//! @brief Ranks that are threads of the host. All blocks of the kernels that they launch are resident together; warps take turns.
 //!
 //! No warp runs while a rank that has neither gone nor launched a kernel might still launch one: so the same order gives
 //! the same run, whatever the host's threads do. A kernel that waits for ever is an error as soon as no warp can go on, and so

@@ -65,8 +65,7 @@ class device_words {
   std::uint32_t* data_;
 };
 
-//! @brief Runs the kernel with `threads` threads a block on `words` words of memory that nobody has written, and returns them.
-//! `counts` becomes what the launch did.
+//! @brief Runs the kernel with `threads` threads a block on `words` fresh words, which it returns. `counts` is what the launch did.
 inline std::vector<std::uint32_t> run_words(std::string const& body,
                                             std::uint32_t threads,
                                             std::size_t words,

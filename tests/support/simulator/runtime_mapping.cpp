@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The driver's functions that map memory: what is reserved in places of 4 GiB is mapped there once more, and a smaller piece is where
-//! its memory lies.
+//! The driver's functions that map memory: what is reserved in places of 4 GiB is mapped once more, smaller pieces in place.
 
 #include "memory.hpp"
 #include "runtime_state.hpp"
