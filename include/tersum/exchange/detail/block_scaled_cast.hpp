@@ -143,8 +143,7 @@ TERSUM_BODY void inspect_scaled_casts(Context const& ctx,
   if (!sound) { raise_flag(args); }
 }
 
-//! @brief Writes the means of the payload to the gradient, times their scales, and zeros where a chunk did not travel; scales that
-//! the library keeps follow them.
+//! @brief Writes the means of the payload, times their scales, to the gradient, zeros elsewhere; kept scales follow them.
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void decode_scaled_casts(Context const& ctx,
                                      exchange_args<Codec, Element> const& args,

@@ -87,8 +87,7 @@ TERSUM_BODY void recall_shard(Context const& ctx, exchange_args<Codec, Element> 
   ctx.store(args.parts.held + at, Context::value(ctx.load(args.gradient + args.parts.begin + at)));
 }
 
-//! @brief Copies what bypasses of this rank's shard to the wire when `Encode`, otherwise that of all shards back. One block a piece
-//! of a tensor.
+//! @brief Copies what bypasses of this rank's shard to the wire when `Encode`, else that of all shards back. A block a piece.
 template <bool Encode, publishing Codec, class Element, class Context>
 TERSUM_BODY void bypass_tensors(Context const& ctx, exchange_args<Codec, Element> const& args)
 {

@@ -59,8 +59,7 @@ TERSUM_INLINE void add_ranks(Chunk const& chunk, typename Chunk::values& v)
   }
 }
 
-//! @brief Decodes what all ranks sent of a chunk of this rank's shard, adds it up, and writes the mean to the shard. Sets the flag of the
-//! exchange if one of them is not finite.
+//! @brief Decodes what all ranks sent of a chunk of this rank's shard, and writes the mean. Flags what is not finite.
 TERSUM_EXEC_CHECK_DISABLE
 template <class Chunk>
 TERSUM_INLINE void add_chunk_of_shard(Chunk const& chunk)

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Whether this program was compiled to compute as IEEE 754 says, for options that no macro shows: a host compiler's, by clang, and
-//! nvcc's for kernels.
+//! Whether this program was compiled to compute as IEEE 754 says: for options that no macro shows, of clang and of nvcc.
 
 #pragma once
 
@@ -32,8 +31,7 @@ struct probe_numbers {
   float nan          = bit_cast<float>(0x7fc00000u);
 };
 
-//! @brief Whether what these numbers give has the bits of IEEE 754. Bits are compared, because comparisons of floats are what some options
-//! take away.
+//! @brief Whether these numbers give the bits of IEEE 754. Bits are compared, because some options take comparisons of floats away.
 [[nodiscard]] TERSUM_HOST_DEVICE inline bool computes_exactly(probe_numbers const& of)
 {
   // Products with a reciprocal, which two quotients of one divisor or one of a constant become, are rounded twice.

@@ -85,8 +85,7 @@ template <class Codec, class Quantizer>
   return 0;
 }
 
-//! @brief Words of shared memory for the codebooks of a codec: as many as the widest level with tables needs, or the wider
-//! of two ways.
+//! @brief Words of shared memory for a codec's codebooks: what the widest level with tables needs, or the wider of two ways.
 template <class Codec, int Level = 0>
 [[nodiscard]] constexpr int codebook_room() noexcept
 {

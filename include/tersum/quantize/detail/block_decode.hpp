@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The words of a thread's 32 codes, or of their sums, as floats in the order of the wire: what `block_codes` and the library's own
-//! kernels decode with.
+//! A thread's 32 codes, or their sums, as floats in the order of the wire: how `block_codes` and the library's kernels decode.
 
 #pragma once
 

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! A thread's 32 coordinates, in the order of the wire, rounded and packed: what `block_codes` and the library's own kernels encode
-//! with.
+//! A thread's 32 coordinates, rounded and packed in the order of the wire: how `block_codes` and the library's kernels encode.
 
 #pragma once
 
