@@ -162,11 +162,11 @@ inline constexpr float sendable_below = std::is_same_v<T, half> ? 0x1p20f
 //!
 //! Of up to 1024 halves it is 65504 / world, rounded down to so few bits that all of its multiples up to `world` are
 //! halves. Rounding is monotonic, so that no partial sum is above the multiple of its number of summands. Otherwise it is a
-//! power of two.
+//! power of two. A world that a plan refuses, of less than one rank, counts as one.
 template <gradient_element T>
 [[nodiscard]] constexpr float largest_summand(int world) noexcept
 {
-  auto const ranks = static_cast<unsigned>(world);
+  auto const ranks = static_cast<unsigned>(world < 1 ? 1 : world);
   if (std::is_same_v<T, half> && ranks <= 1024) {
     unsigned const most   = 65504u / ranks,
                    bits   = 11u - static_cast<unsigned>(std::bit_width(ranks - 1));
