@@ -32,6 +32,7 @@ TEST_CASE("[kernels] two shots of fixed chunks")
   {
     compare_all<float>(codec<fixed_chunks<512>, no_rotation, cast<bfloat16>, two_shot>{});
   }
+  SUBCASE("2048, 4 bits") { compare_all<float>(shot<2048, 4>{}); }
   SUBCASE("2048, 11 bits") { compare_all<float>(shot<2048, 11>{}); }
 }
 

@@ -118,8 +118,9 @@ struct e4m3_block_scale {
 //! bits i bits .. of `packed`. It suits what `thread_hadamard` leaves, and a thread's 32 values in the *wire* arrangement
 //! of `block_chunk`. To nearest, ties to even, codes are those of the format. At random, a scale is rounded up, so that no
 //! value is cut, and the mean of what is decoded is the value, to 1/512 of the distance of the two numbers about it. A
-//! block with a value that is not finite decodes to NaN. On sm_90 a value of NVFP4 takes 32 instructions to encode at
-//! random, of which 6 make random numbers; one of an MX format 25, and 20 to nearest.
+//! block with a value that is not finite decodes to NaN; at random, one with magnitudes above 1.5 * 2^127 may decode to
+//! infinities. On sm_90 a value of NVFP4 takes 32 instructions to encode at random, of which 6 make random numbers; one of
+//! an MX format 25, and 20 to nearest.
 //!
 //! @par Example
 //! @snippet examples/kernels/cast_to_nvfp4.hpp encode
@@ -129,8 +130,9 @@ struct e4m3_block_scale {
 //! @tparam Dither   `independent` or `stratified` to round at random, `no_dither` to nearest.
 template <int Size, class Element, class Scale, dither_source Dither>
 struct thread_scaled_floats {
-  static_assert(Size > 0 && Size % 16 == 0,
-                "tersum: thread_scaled_floats<Size> needs a multiple of 16");
+  static_assert(
+    Size > 0 && Size % 16 == 0 && Size * Element::bits % 32 == 0,
+    "tersum: thread_scaled_floats<Size> needs a multiple of 16 whose codes fill whole words");
   using element    = Element;
   using scale_type = Scale;
   using dither     = Dither;
@@ -141,7 +143,7 @@ struct thread_scaled_floats {
   //! @param number  That of this block among all: it places the random numbers.
   //! @param key     Makes them.
   //! @param unit    What numbers are multiplied by besides their scale: 1 for MX formats, that of the tensor for NVFP4,
-  //!                times what the values are too large by, such as 4 behind `thread_hadamard<16>`.
+  //!                times what the values are too large by, such as 4 behind `thread_hadamard<16>`. At least 2^-117.
   template <block_context Context>
   TERSUM_BODY static std::uint32_t encode(Context const& ctx,
                                           std::uint64_t number,

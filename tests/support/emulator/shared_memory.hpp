@@ -22,7 +22,8 @@ class shared_memory {
   shared_memory& operator=(shared_memory const&) = delete;
   ~shared_memory() { ::operator delete(data_, alignment); }
 
-  [[nodiscard]] void* data() const { return data_; }
+  //! Null where none was asked for, so that any use of it fails.
+  [[nodiscard]] void* data() const { return bytes_ > 0 ? data_ : nullptr; }
 
   //! Every aligned float is a NaN, and every word is far out of any range.
   void poison() { std::memset(data_, 0xFF, bytes_); }

@@ -185,10 +185,12 @@ struct derive_and_encode_kernel : kernel_of_chunks {
 //! @name Kernels on the chunks that a rank owns
 //! @{
 struct recompress_kernel : kernel_of_parts {
+  // A chunk above 1024 coordinates is added up by warps.
   template <class Codec>
-  static constexpr int shared = codebook_room<Codec>() > 0 || owner_feeds_back<Codec>
-                                  ? two_shot_grid<Codec>.shared
-                                  : 0;
+  static constexpr bool shares = codebook_room<Codec>() > 0 || owner_feeds_back<Codec> ||
+                                 !own_chunk<Codec>::in_warp;
+  template <class Codec>
+  static constexpr int shared = shares<Codec> ? two_shot_grid<Codec>.shared : 0;
   TERSUM_RUNS(recompress_part(ctx, args))
 };
 
