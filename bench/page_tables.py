@@ -93,7 +93,7 @@ def presets_table(found):
     lines = []
     for codec, (what_for, training) in PRESETS.items():
         of_sets = [found[name, codec, 4] for name in ("step20", "step300")]
-        errors = [""] * 2 if codec.endswith("_ef") else [line["error"] for line in of_sets]
+        errors = [line["error"] for line in of_sets]
         loss = loss_above(training, TRAINED.get(codec, codec)) if training else "0"
         lines.append([f"`{codec}`", what_for, payload_bits(of_sets[0]), *errors, loss])
     return markdown(["preset", "<for", "bits", "error, early", "late", "loss above fp16"], lines)

@@ -185,7 +185,7 @@ struct derive_and_encode_kernel : kernel_of_chunks {
 //! @name Kernels on the chunks that a rank owns
 //! @{
 struct recompress_kernel : kernel_of_parts {
-  // A chunk above 1024 coordinates is added up by warps.
+  // The warps of a chunk above 1024 coordinates add their sums up through shared memory.
   template <class Codec>
   static constexpr bool shares = codebook_room<Codec>() > 0 || owner_feeds_back<Codec> ||
                                  !own_chunk<Codec>::in_warp;
