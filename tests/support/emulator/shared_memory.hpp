@@ -22,8 +22,8 @@ class shared_memory {
   shared_memory& operator=(shared_memory const&) = delete;
   ~shared_memory() { ::operator delete(data_, alignment); }
 
-  //! Null where none was asked for, so that any use of it fails.
-  [[nodiscard]] void* data() const { return bytes_ > 0 ? data_ : nullptr; }
+  //! Where none was asked for, an address that nothing lies at, so that any use of it fails.
+  [[nodiscard]] void* data() const { return bytes_ > 0 ? data_ : reinterpret_cast<void*>(16); }
 
   //! Every aligned float is a NaN, and every word is far out of any range.
   void poison() { std::memset(data_, 0xFF, bytes_); }

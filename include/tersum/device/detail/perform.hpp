@@ -94,14 +94,6 @@ template <int Size>
 struct chunk_launch {
   static constexpr int threads = block_chunk<Size>::block_threads;
   static constexpr int shared  = static_cast<int>(sizeof(typename block_hadamard<Size>::storage));
-
-  //! This thread's tile of the shared memory of a transform, rotating or not.
-  template <class Hadamard, class Context>
-  [[nodiscard]] TERSUM_BODY static float* tile(Context const& ctx)
-  {
-    auto* const storage = static_cast<float*>(ctx.shared());
-    return storage + (Hadamard::in_warp ? ctx.thread_rank() / 32 * Hadamard::storage_floats : 0);
-  }
 };
 
 //! @brief Whether chunks of such elements are striped, rather than in the loaded arrangement.

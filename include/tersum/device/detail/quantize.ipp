@@ -11,6 +11,7 @@
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/quantize/block_codes.hpp>
 #include <tersum/quantize/detail/coding.hpp>
+#include <tersum/rotate/detail/rotation_of.hpp>
 
 namespace tersum::inline v0 {
 
@@ -37,7 +38,7 @@ struct quantize_kernel : chunk_launch<Size> {
     std::uint32_t packed[codes::words];
     load_chunk<true>(ctx, mine, values, v);
     order::template to_wire<striped<Element>>(
-      ctx, v, this->template tile<order>(ctx), mine.thread, mine.first);
+      ctx, v, tile_storage<order>(ctx), mine.thread, mine.first);
     float const scale = mine.exists() ? ctx.load(scales + mine.chunk) : 0.0f;
     codes{quantizer}.encode(ctx, mine, key, scale, v, packed);
     codes::store(ctx, mine, packed, words);
@@ -87,7 +88,7 @@ struct dequantize_kernel : chunk_launch<Size> {
     std::uint32_t packed[codes::words];
     codes::load(ctx, mine, words, packed);
     codes::decode(ctx, packed, world, v);
-    float* const tile = this->template tile<order>(ctx);
+    float* const tile = tile_storage<order>(ctx);
     order::template to_loaded<0, 0, striped<Element>>(ctx, v, tile, mine.thread, mine.first);
     float const step = mine.exists() ? ctx.load(steps + mine.chunk) : 0.0f;
     TERSUM_UNROLL

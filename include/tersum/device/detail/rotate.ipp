@@ -33,14 +33,6 @@ struct array_rotation {
   static constexpr int shared        = type::storage_floats * chunk::block_tiles * 4;
   //! What `rotate_back` multiplies by.
   static constexpr float unit = 1.0f / static_cast<float>(square_gain<Rotator>);
-
-  //! The shared memory of this thread's tile.
-  template <class Context>
-  [[nodiscard]] TERSUM_BODY static float* tile(Context const& ctx)
-  {
-    auto* const storage = static_cast<float*>(ctx.shared());
-    return storage + (chunk::in_warp ? ctx.thread_rank() / 32 * type::storage_floats : 0);
-  }
 };
 
 template <class Rotator, class Element>
@@ -58,7 +50,7 @@ struct rotate_kernel : array_rotation<Rotator> {
   {
     using order       = typename rotation::order;
     auto mine         = rotation::chunk::of(ctx, count);
-    float* const tile = rotation::tile(ctx);
+    float* const tile = tile_storage<typename rotation::type>(ctx);
     float v[32];
     load_chunk<true>(ctx, mine, values, v);
     if (striped<Element>) { rearrange<false>(ctx, mine, tile, v); }
@@ -94,7 +86,7 @@ struct rotate_back_kernel : array_rotation<Rotator> {
     auto const mine   = rotation::chunk::of(ctx, count);
     auto whole        = mine;
     whole.length      = mine.exists() ? rotation::size : 0;
-    float* const tile = rotation::tile(ctx);
+    float* const tile = tile_storage<typename rotation::type>(ctx);
     float v[32];
     load_chunk<true>(ctx, whole, rotated, v);
     if constexpr (rotation::in_registers) {

@@ -49,9 +49,7 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
     if constexpr (!feeds_back<Codec>) { mine.active = mine.active && place.level > 0; }
   }
   if (all_idle(ctx, mine)) { return; }
-  float* const storage =
-    static_cast<float*>(ctx.shared()) +
-    (hadamard::in_warp ? ctx.thread_rank() / 32 * hadamard::storage_floats : 0);
+  float* const storage = tile_storage<hadamard>(ctx);
 
   float v[32];
   float const scale = mine.active ? ctx.load(&args.steps[mine.chunk].encode) : 0.0f;
@@ -241,9 +239,7 @@ TERSUM_BODY void decode_chunks(Context const& ctx,
   using hadamard        = typename own_chunk<Codec>::hadamard;
   own_chunk<Codec> mine = find_chunk<Edge>(ctx, args, first_chunk);
   if (all_idle(ctx, mine)) { return; }
-  float* const storage =
-    static_cast<float*>(ctx.shared()) +
-    (hadamard::in_warp ? ctx.thread_rank() / 32 * hadamard::storage_floats : 0);
+  float* const storage = tile_storage<hadamard>(ctx);
   payload_place place{};
   if (!selects<Codec> || mine.active) { place = find_place(args, mine.chunk); }
 

@@ -255,9 +255,7 @@ TERSUM_BODY void chunk_magnitudes(Context const& ctx,
   using scalar          = typename Codec::range_type::scalar;
   own_chunk<Codec> mine = find_chunk<Edge>(ctx, args, first_chunk);
   if (all_idle(ctx, mine)) { return; }
-  float* const storage =
-    static_cast<float*>(ctx.shared()) +
-    (hadamard::in_warp ? ctx.thread_rank() / 32 * hadamard::storage_floats : 0);
+  float* const storage = tile_storage<hadamard>(ctx);
   float v[32];
   load_signed<Edge>(ctx, args, mine, storage, v);
   if constexpr (Codec::rotates_chunks) {

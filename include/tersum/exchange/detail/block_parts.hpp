@@ -130,8 +130,7 @@ struct chunk_in_lanes {
                              map_type const& parts)
     : ctx(context), args(arguments), map(parts),
       tables(static_cast<std::uint32_t*>(context.shared()) + grid_of<Codec>.shared / 4),
-      storage(static_cast<float*>(context.shared()) +
-              (hadamard::in_warp ? context.thread_rank() / 32 * hadamard::storage_floats : 0))
+      storage(tile_storage<hadamard>(context))
   {
     fill_codebooks<Codec>(ctx, tables);
   }
@@ -142,18 +141,13 @@ struct chunk_in_lanes {
                              map_type const& parts,
                              own_chunk<Codec> const& found)
     : ctx(context), args(arguments), map(parts), tables(tables_of(context)),
-      storage(storage_of(context)), mine(found)
+      storage(tile_storage<hadamard>(context)), mine(found)
   {
   }
 
   [[nodiscard]] TERSUM_BODY static std::uint32_t* tables_of(Context const& context)
   {
     return static_cast<std::uint32_t*>(context.shared()) + grid_of<Codec>.shared / 4;
-  }
-  [[nodiscard]] TERSUM_BODY static float* storage_of(Context const& context)
-  {
-    return static_cast<float*>(context.shared()) +
-           (hadamard::in_warp ? context.thread_rank() / 32 * hadamard::storage_floats : 0);
   }
   //! Brings the codebooks into shared memory. All threads of the block call it.
   TERSUM_BODY static void fill_tables(Context const& context)

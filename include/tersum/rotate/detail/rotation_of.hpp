@@ -104,6 +104,14 @@ requires(has_packed_rotation<Rotator, Size>) struct rotation_of<Rotator, Size> {
   using type = typename Rotator::template packed<Size>;
 };
 
+//! @brief The shared memory of this thread's tile: of its warp, or of the block that a chunk takes.
+template <class Rotation, class Context>
+[[nodiscard]] TERSUM_BODY float* tile_storage(Context const& ctx)
+{
+  auto* const storage = static_cast<float*>(ctx.shared());
+  return storage + (Rotation::in_warp ? ctx.thread_rank() / 32 * Rotation::storage_floats : 0);
+}
+
 //! @brief Whether a rotator's packed form rotates, rather than only changing arrangements.
 template <class Rotation>
 inline constexpr bool transforms_registers = false;
