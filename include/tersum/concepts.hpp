@@ -14,10 +14,15 @@
 
 namespace tersum::inline v0 {
 
-struct chunk_key;
 struct dither_key;
 struct philox_block;
 struct rotation_key;
+//! @brief What a chunker that chooses is told about a chunk besides its energy: the same on every rank.
+struct chunk_key {
+  std::uint64_t chunk  = 0;  //!< Its number in the gradient.
+  std::uint64_t step   = 0;  //!< Exchanges made with this state.
+  std::uint64_t random = 0;  //!< A random number of the step.
+};
 
 //! What fused kernels can measure for a range, and how the ranks agree on it.
 enum class statistic {
@@ -125,7 +130,7 @@ template <class T> concept has_rank_range         = requires(T const r) {
   { r.bound(1.0f, 1, 1.0f) } -> std::same_as<float>; }; //!< bound(the same): what no rotated value of any rank exceeds; not finite if a gradient is not.
 template <class T> concept has_clip        = requires(T const r) { { r.clip } -> std::convertible_to<float>; }; //!< Where the grid ends, in measured root mean squares or magnitudes.
 template <class T> concept has_max_world     = requires { { T::max_world(7) } -> std::same_as<int>; };       //!< max_world(max_level): the most ranks whose codes a lane can sum.
-template <class T> concept has_native        = requires { typename std::bool_constant<T::native>; };     //!< Whether transports have it built in.
+template <class T> concept has_native        = requires { typename std::bool_constant<T::native>; };     //!< Whether transports have it built in: a sum, or what `maximum` says.
 template <class T> concept has_associative   = requires { typename std::bool_constant<T::associative>; }; //!< Whether any order of the ranks gives the same bits.
 template <class T> concept has_exact         = requires { typename std::bool_constant<T::exact>; };      //!< Whether nothing is rounded or clamped.
 template <class T> concept has_enabled       = requires { typename std::bool_constant<T::enabled>; };    //!< Whether the state keeps a float of each coordinate, zero at first; if so, the next two are asked for.

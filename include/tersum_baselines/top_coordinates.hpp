@@ -6,7 +6,6 @@
 
 #pragma once
 
-#include <tersum/chunk/chunk_key.hpp>
 #include <tersum/chunk/detail/selection.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>

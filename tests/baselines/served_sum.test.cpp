@@ -205,7 +205,9 @@ TEST_CASE("[served] lanes of 16 bits serve any number of ranks up to 1560, with 
   CHECK(wide.plan(layout{d}, {.size = 1560, .rank = 0}).check() == status{});
   status const refusal = wide.plan(layout{d}, {.size = 1561, .rank = 0}).check();
   CHECK(refusal.code == error_code::world_too_large);
-  CHECK(refusal.message == "world.size is too large for lanes of 16 bits: use widening_sum<q, 32>");
+  CHECK(
+    refusal.message ==
+    "world.size is too large for the reducer's lanes: use wider lanes, fewer code bits or saturating_sum");
   CHECK(in_lanes_of_32.plan(layout{d}, {.size = 1561, .rank = 0}).check() == status{});
   CHECK(in_lanes_of_32.plan(layout{d}, {.size = 65534, .rank = 0}).check() == status{});
   auto const in = tests::normal_gradients(world, d, 5);

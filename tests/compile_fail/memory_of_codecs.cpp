@@ -17,7 +17,7 @@ auto const in_sums =
   bytes<presets::tracked_saturating<stochastic_quantizer<8>, difference_feedback>>;
 // expected: tersum: difference_feedback is for publish
 auto const in_two_shots = bytes<presets::two_shot<8, difference_feedback>>;
-// expected: tersum: kept_by_owners is for two_shot with fixed_chunks
+// expected: tersum: kept_by_owners is for two_shot with fixed chunks
 auto const without_owners =
   bytes<codec<top_chunks<64>, no_rotation, cast<float>, in_wire, kept_by_owners<>>>;
 // expected: tersum: a low_rank_codec keeps its residual in float

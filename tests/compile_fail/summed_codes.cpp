@@ -51,7 +51,7 @@ int const rotated = checked<fixed_chunks<1024>,
 int const odd_lanes = checked_codes<stochastic_quantizer<4>, saturating_sum<5>>;
 // expected: tersum: the reducer's lanes are narrower than the quantizer's codes
 int const narrow_lanes = checked_codes<stochastic_quantizer<5>, saturating_sum<4>>;
-// expected: tersum: widening_sum<q, b> is for a quantizer of q bits
+// expected: tersum: the reducer's lanes are for a quantizer of other bits
 int const codes_of_six_bits = checked_codes<stochastic_quantizer<6>, widening_sum<4, 8>>;
 // expected: tersum: tracked_correlation is for saturating lanes of up to 8 bits
 int const exact =
@@ -176,7 +176,7 @@ using of_one_width =
 auto const level = of_one_width{}.at_level<1>();
 
 // Where the codes of a shard lie is known before the gradient.
-// expected: tersum: shard takes fixed_chunks
+// expected: tersum: shard takes fixed chunks
 codec<top_chunks<256>,
       partial_hadamard<256>,
       summed_codes<rms_range<no_headroom>, stochastic_quantizer<4>, widening_sum<4, 8>>,

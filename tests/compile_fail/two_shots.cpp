@@ -20,7 +20,7 @@ int const small = checked<fixed_chunks<128>, partial_hadamard<128>, lloyd_max<4>
 int const chosen = checked<top_chunks<256>, partial_hadamard<256>, lloyd_max<4>>;
 // expected: tersum: a codebook with scales of its own takes whole chunks rotated: use
 int const as_they_are = checked<fixed_chunks<1024>, no_rotation, lloyd_max<4>>;
-// expected: tersum: two_shot_to takes fixed_chunks
+// expected: tersum: two_shot_to takes fixed chunks
 int const two_ways = codec<allocated_chunks<512, 1, 2, 4>,
                            partial_hadamard<512>,
                            scaled_codes<lloyd_max<2>>,

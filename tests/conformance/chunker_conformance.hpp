@@ -8,7 +8,6 @@
 
 #include "support/loopback_run.hpp"
 
-#include <tersum/chunk/chunk_key.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/concepts.hpp>
 

@@ -10,7 +10,7 @@
 #include <tersum/config.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/metric/diagonal.hpp>
-#include <tersum/rotate/rotation_key.hpp>
+#include <tersum/random/sign_bits.hpp>
 
 #include <cstdint>
 

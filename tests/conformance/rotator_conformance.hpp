@@ -9,7 +9,7 @@
 #include "on_groups.hpp"
 
 #include <tersum/concepts.hpp>
-#include <tersum/rotate/rotation_key.hpp>
+#include <tersum/random/sign_bits.hpp>
 
 #include <doctest/doctest.h>
 

@@ -11,10 +11,10 @@
 #include <tersum/form/two_shot.hpp>
 #include <tersum/interop/plan_fingerprint.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
+#include <tersum/random/sign_bits.hpp>
 #include <tersum/range/rms_range.hpp>
 #include <tersum/reduce/native.hpp>
 #include <tersum/rotate/hadamard.hpp>
-#include <tersum/rotate/rotation_key.hpp>
 #include <tersum/types.hpp>
 #include <tersum_baselines/group_absmax.hpp>
 

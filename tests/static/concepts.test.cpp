@@ -4,14 +4,13 @@
 //! @file
 //! Each role accepts a type with its atoms and refuses one that lacks any of them. All of it is checked by the compiler.
 
-#include <tersum/chunk/chunk_key.hpp>
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/philox.hpp>
+#include <tersum/random/sign_bits.hpp>
 #include <tersum/range/headroom.hpp>
 #include <tersum/reduce/native.hpp>
-#include <tersum/rotate/rotation_key.hpp>
 #include <tersum/types.hpp>
 
 #include <doctest/doctest.h>

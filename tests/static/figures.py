@@ -20,7 +20,7 @@ LIMITS = pathlib.Path(__file__).with_name("figures.json")
 # Folders of include/tersum whose policies other folders should not have to know.
 ROLES = ("chunk", "rotate", "range", "quantize", "reduce", "feedback", "metric", "lowrank")
 # Headers that exist to name policies: umbrellas and presets.
-NAMING = re.compile(r"(^|/)(tersum\.hpp|[a-z_]*presets\.hpp)$")
+NAMING = re.compile(r"(^|/)(tersum\.(hpp|cuh)|[a-z_]*presets\.hpp)$")
 
 
 def files_of(folder, pattern="*"):

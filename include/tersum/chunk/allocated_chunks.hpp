@@ -6,7 +6,6 @@
 
 #pragma once
 
-#include <tersum/chunk/chunk_key.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>

@@ -13,24 +13,12 @@
 #include <tersum/quantize/detail/coding.hpp>
 #include <tersum/quantize/packed_codes.hpp>
 #include <tersum/range/rms_range.hpp>
-#include <tersum/reduce/native.hpp>
 #include <tersum/types.hpp>
 
 #include <cstdint>
 #include <type_traits>
 
 namespace tersum::inline v0 {
-
-namespace detail {
-
-//! The reduction that a range's scalars must not have. Norms of chunks must be summed, and magnitudes and norms of
-//! tensors need the maximum; steps derived from anything else would be too small or too large.
-template <class Range>
-using wrong_op = std::conditional_t<measures<Range, statistic::chunk_square_norm>,
-                                    native_max<typename Range::scalar>,
-                                    native_sum<typename Range::scalar>>;
-
-}  // namespace detail
 
 //! @brief Each chunk has a step, on which the ranks agree; codes are whole numbers of steps, in lanes that are added.
 //!
@@ -57,10 +45,11 @@ struct summed_codes {
                   !std::is_same_v<typename Range::scalar, half> &&
                   std::is_same_v<typename Range::op::element, typename Range::scalar>,
                 "tersum: a range's scalar is float or bfloat16, and the element of its op");
+  // Steps derived from anything else would be too small or too large.
   static_assert(
-    !has_measurement<Range> || !std::is_same_v<typename Range::op, detail::wrong_op<Range>>,
-    "tersum: the ranks sum the norms of chunks (native_sum), and take the maximum of magnitudes and of "
-    "norms of tensors (native_max)");
+    !has_measurement<Range> ||
+      detail::takes_maxima<Range> != detail::measures<Range, statistic::chunk_square_norm>,
+    "tersum: the ranks sum the norms of chunks, and take the maximum of magnitudes and of norms of tensors");
 
   Range range{};
   Quantizer quantizer{};

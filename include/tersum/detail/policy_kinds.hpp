@@ -28,6 +28,13 @@ namespace tersum::inline v0::detail {
 template <class Range, statistic What>
 concept measures = has_measurement<Range> && Range::measurement == What;
 
+//! Whether ranks agree on the largest of what they measure, and not on the sum.
+template <class Range>
+inline constexpr bool takes_maxima = requires
+{
+  requires Range::op::maximum;
+};
+
 //! Whether a chunker gives chunks widths of their own.
 template <class Chunker>
 [[nodiscard]] constexpr bool has_several_bits() noexcept
@@ -65,7 +72,7 @@ template <bool Ask, class Chunker, class Range>
       "tersum: chunks are chosen by their norms: use rms_range, or give your range energy(agreed, coordinates)",
       !Chunker::by_norm || has_energy<Range>);
     TERSUM_NEEDS(
-      "tersum: chunks of several widths take rms_range, whose clip follows the width; absmax_range and global_range take fixed_chunks",
+      "tersum: chunks of several widths take rms_range, whose clip follows the width; other ranges take chunks of one width",
       !has_several_bits<Chunker>() && !has_measurement<Range>);
     TERSUM_NEEDS(
       "tersum: where chunks are chosen, tracked_correlation compares their sums with their norms: use rms_range",
@@ -106,7 +113,7 @@ struct residual_of_feedback<Feedback> {
 template <bool Ask, bool Owners, bool Published, class Feedback>
 [[nodiscard]] constexpr std::string_view suits_feedback() noexcept
 {
-  TERSUM_NEEDS("tersum: kept_by_owners is for two_shot with fixed_chunks",
+  TERSUM_NEEDS("tersum: kept_by_owners is for two_shot with fixed chunks",
                !has_owners_only<Feedback> || (Owners && has_adds_lost<Feedback>));
   TERSUM_NEEDS(
     "tersum: difference_feedback is for publish, whose ranks hold the values of the last exchange: gradients are added afresh in every step",

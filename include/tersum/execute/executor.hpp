@@ -7,7 +7,6 @@
 #pragma once
 
 #include <tersum/execute/instruction_set.hpp>
-#include <tersum/reduce/native.hpp>
 #include <tersum/status.hpp>
 
 #include <concepts>
@@ -23,6 +22,14 @@ namespace detail {
 struct any_item {
   template <class Memory> void operator()(Memory const&, std::size_t) const {}
 };
+struct any_sum {
+  using element                     = float;
+  static constexpr bool native      = true;
+  static constexpr bool maximum     = false;
+  static constexpr bool associative = false;
+  static constexpr bool exact       = false;
+  float operator()(float a, float b) const { return a + b; }
+};
 struct any_kernel {
   static constexpr int threads = 32;
   static constexpr int shared  = 0;
@@ -37,7 +44,7 @@ template <class T> concept has_check  = requires(T const e) { { e.check() } -> s
 template <class T> concept has_copy   = requires(T const e, float* to, float const* from) {
   { e.copy(to, from, std::size_t{}) } -> std::same_as<status>; };               //!< copy(to, from, count), arrays that do not overlap.
 template <class T> concept has_reduce = requires(T const e, float* to, float const* from) {
-  { e.reduce(native_sum<float>{}, to, from, from, std::size_t{}) } -> std::same_as<status>; }; //!< reduce(op, to, a, b, count); `to` may be `a` or `b`.
+  { e.reduce(detail::any_sum{}, to, from, from, std::size_t{}) } -> std::same_as<status>; }; //!< reduce(op, to, a, b, count); `to` may be `a` or `b`.
 template <class T> concept has_each_item   = requires(T const e) { { e.each(detail::any_item{}, std::size_t{}) } -> std::same_as<status>; }; //!< item(memory, i) for 0 <= i < count, in any order.
 template <class T> concept has_clear  = requires(T const e, float* to) { { e.clear(to, std::size_t{}) } -> std::same_as<status>; };     //!< Sets elements to zero.
 template <class T> concept has_run    = requires(T const e) { { e.run(detail::any_kernel{}, std::uint64_t{}) } -> std::same_as<status>; }; //!< kernel(context) in so many blocks, of `Kernel::threads` and `Kernel::shared` bytes.

@@ -38,7 +38,7 @@ struct norm_scalar_of<Chunker> {
 template <bool Ask, chunker Chunker, rotator Rotator, feedback Feedback, metric Metric>
 [[nodiscard]] constexpr std::string_view suits_summed_elements() noexcept
 {
-  TERSUM_NEEDS("tersum: elements that the wire adds stay where they are: use no_rotation",
+  TERSUM_NEEDS("tersum: elements that the wire adds stay where they are: rotate nothing",
                Rotator::rotation_size == 1);
   TERSUM_NEEDS("tersum: a cast of all coordinates loses next to nothing and has no feedback",
                !Feedback::enabled || selecting_chunker<Chunker>);

@@ -191,7 +191,7 @@ struct publish : usual_form {
   [[nodiscard]] static constexpr std::string_view suits() noexcept
   {
     TERSUM_NEEDS(
-      "tersum: publish takes fixed_chunks: how many bits a shard gets must not depend on the values",
+      "tersum: publish takes fixed chunks: how many bits a shard gets must not depend on the values",
       !selecting_chunker<Chunker>);
     return detail::suits_own_scales<Ask, Chunker, Rotator, Coder>();
   }

@@ -159,7 +159,7 @@ struct shard : usual_form {
   [[nodiscard]] static constexpr std::string_view suits() noexcept
   {
     TERSUM_NEEDS(
-      "tersum: shard takes fixed_chunks: how many bits a shard gets, and where they lie, must not depend on the gradient",
+      "tersum: shard takes fixed chunks: how many bits a shard gets, and where they lie, must not depend on the gradient",
       !selecting_chunker<Chunker>);
     TERSUM_NEEDS(
       "tersum: under shard a rank decodes its own shard only, so that no rank could keep all scales: use given_diagonal",
@@ -170,7 +170,7 @@ struct shard : usual_form {
         "tersum: the rotator is one of whole tensors, which shards cut: use one of chunks",
         Rotator::rotation_size != 0);
       TERSUM_NEEDS(
-        "tersum: shard takes reducers that need no more than the sum: saturating_sum, widening_sum or guard_lanes",
+        "tersum: shard takes reducers that need no more than the sum, such as saturating_sum",
         std::is_same_v<detail::stages_after_sum<typename Coder::reducer_type>, stage_list<>>);
       TERSUM_NEEDS(
         "tersum: under shard ranks tell each other a tracked head-room beside norms of chunks: use rms_range, or fixed_headroom",

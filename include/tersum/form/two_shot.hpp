@@ -193,7 +193,7 @@ struct two_shot_to : two_shot {
   [[nodiscard]] static constexpr std::string_view suits() noexcept
   {
     TERSUM_NEEDS(
-      "tersum: two_shot_to takes fixed_chunks: under allocated_chunks codes of the mean have the widths of those that ranks send",
+      "tersum: two_shot_to takes fixed chunks: under allocated_chunks codes of the mean have the widths of those that ranks send",
       !detail::has_several_bits<Chunker>());
     using up   = typename Coder::quantizer_type;
     using down = typename Down::quantizer_type;

@@ -22,9 +22,7 @@ namespace tersum::inline v0 {
 
 //! Whether MPI has an operation built in: sums and maxima of float and of integers.
 template <class Op>
-inline constexpr bool mpi_knows = std::is_arithmetic_v<typename Op::element> &&
-                                  (std::same_as<Op, native_sum<typename Op::element>> ||
-                                   std::same_as<Op, native_max<typename Op::element>>);
+inline constexpr bool mpi_knows = std::is_arithmetic_v<typename Op::element>&& Op::native;
 
 //! @brief MPI's own type for an element, or MPI_DATATYPE_NULL: MPI has no half and no bfloat16.
 template <class Element>
@@ -44,9 +42,9 @@ template <class Element>
 template <reduce_op Op>
 [[nodiscard]] MPI_Op mpi_native_op() noexcept
 {
-  if (std::same_as<Op, native_sum<typename Op::element>>) { return MPI_SUM; }
-  if (std::same_as<Op, native_max<typename Op::element>>) { return MPI_MAX; }
-  return MPI_OP_NULL;
+  if (!Op::native) { return MPI_OP_NULL; }
+  return requires { requires Op::maximum; }
+  ? MPI_MAX : MPI_SUM;
 }
 
 //! @brief An MPI type of one element of that many bytes, which MPI never cuts. Freed with the object.

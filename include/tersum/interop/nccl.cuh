@@ -38,15 +38,12 @@ inline constexpr ncclDataType_t nccl_type = std::same_as<Element, float>        
 
 //! @brief Whether NCCL has an operation built in. Its integers would wrap on overflow; plans rule overflow out.
 template <class Op>
-inline constexpr bool nccl_knows = nccl_type<typename Op::element> != ncclNumTypes &&
-                                   (std::same_as<Op, native_sum<typename Op::element>> ||
-                                    std::same_as<Op, native_max<typename Op::element>>);
+inline constexpr bool nccl_knows = nccl_type<typename Op::element> != ncclNumTypes&& Op::native;
 
 //! @brief What NCCL calls an operation that it knows.
 template <class Op>
 requires nccl_knows<Op>
-inline constexpr ncclRedOp_t nccl_operation_of =
-  std::same_as<Op, native_max<typename Op::element>> ? ncclMax : ncclSum;
+inline constexpr ncclRedOp_t nccl_operation_of = Op::maximum ? ncclMax : ncclSum;
 
 //! @brief A communicator of NCCL and a stream, both the caller's. The executor must have the same stream.
 //!

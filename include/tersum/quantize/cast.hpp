@@ -7,8 +7,6 @@
 #pragma once
 
 #include <tersum/concepts.hpp>
-#include <tersum/config.hpp>
-#include <tersum/detail/bits.hpp>
 #include <tersum/types.hpp>
 
 namespace tersum::inline v0 {
@@ -31,26 +29,5 @@ struct cast {
   static constexpr int bits = 8 * static_cast<int>(sizeof(T));  //!< On the wire.
   constexpr description describe() const { return {"cast", T{}}; }
 };
-
-namespace detail {
-
-//! @brief The scale of a chunk whose coordinates travel as `T`: 1 for floats, otherwise a power of two. 0 where 16 bits would
-//! hold next to nothing, NaN where a coordinate is not finite.
-//! @param largest  The largest magnitude, NaN above infinity.
-template <gradient_element T>
-[[nodiscard]] TERSUM_INLINE float scale_of_elements(float largest)
-{
-  if (!is_finite(largest)) { return bits_float(0x7fffffffu); }
-  if (sizeof(T) == 4) { return 1.0f; }
-  return largest < 0x1p-100f ? 0.0f : bits_float((float_bits(largest) & 0x7f800000u) - (14u << 23));
-}
-
-//! @brief One over a scale of these; 0 where nothing travels.
-[[nodiscard]] TERSUM_INLINE float inverse_of_scale(float scale)
-{
-  return scale > 0.0f ? bits_float(0x7f000000u - float_bits(scale)) : 0.0f;
-}
-
-}  // namespace detail
 
 }  // namespace tersum::inline v0

@@ -49,4 +49,18 @@ template <class Words>
   return block.word[0] | static_cast<std::uint64_t>(block.word[1]) << 32;
 }
 
+//! @brief What the random part of a chunk's rotation is made from: the same on every rank, new in every step.
+struct rotation_key {
+  std::uint64_t step  = 0;  //!< `sign_key(step, seed)`.
+  std::uint64_t chunk = 0;  //!< The chunk's number on the wire.
+
+  //! @brief Thirty-two random bits, of which a chunk of `Size` has Size/32 different ones.
+  //! @param i  From 0 to Size/32 - 1.
+  template <int Size>
+  [[nodiscard]] TERSUM_HOST_DEVICE constexpr std::uint32_t word(int i) const noexcept
+  {
+    return sign_bits(chunk * (Size / 32) + static_cast<unsigned>(i), step);
+  }
+};
+
 }  // namespace tersum::inline v0

@@ -19,6 +19,7 @@ template <class T>
 struct native_sum {
   using element                     = T;
   static constexpr bool native      = true;
+  static constexpr bool maximum     = false;
   static constexpr bool associative = std::is_integral_v<T>;  //!< Any order gives the same bits.
   static constexpr bool exact       = std::is_integral_v<T>;
 
@@ -38,6 +39,7 @@ template <class T>
 struct native_max {
   using element                     = T;
   static constexpr bool native      = true;
+  static constexpr bool maximum     = true;  //!< Transports take the largest, not the sum.
   static constexpr bool associative = true;
   static constexpr bool exact       = true;
 

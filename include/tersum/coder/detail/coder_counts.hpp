@@ -14,7 +14,6 @@
 #include <tersum/detail/sections.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
-#include <tersum/reduce/widening_sum.hpp>
 #include <tersum/status.hpp>
 
 #include <cstdint>
@@ -92,14 +91,6 @@ struct coder_counts<Coder> : scaled_counts<Coder> {
   }
 };
 
-//! What a plan says of more ranks than a reducer's lanes can sum.
-template <class Reducer>
-inline constexpr std::string_view too_many_ranks =
-  "world.size is too large for the reducer's lanes: use wider lanes, fewer code bits or saturating_sum";
-template <int CodeBits>
-inline constexpr std::string_view too_many_ranks<widening_sum<CodeBits, 16>> =
-  "world.size is too large for lanes of 16 bits: use widening_sum<q, 32>";
-
 //! @brief Codes that are added, in a step for each chunk.
 template <adding_coder Coder>
 struct coder_counts<Coder> : summed_widths<typename Coder::reducer_type> {
@@ -157,7 +148,9 @@ struct coder_counts<Coder> : summed_widths<typename Coder::reducer_type> {
       }
     }
     if (ranks.size > reducer::max_world(quantizer::max_level)) {
-      return {error_code::world_too_large, too_many_ranks<reducer>};
+      return {
+        error_code::world_too_large,
+        "world.size is too large for the reducer's lanes: use wider lanes, fewer code bits or saturating_sum"};
     }
     return {};
   }

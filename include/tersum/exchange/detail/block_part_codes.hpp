@@ -13,8 +13,8 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/exchange_parts.hpp>
-#include <tersum/quantize/cast.hpp>
 #include <tersum/quantize/detail/block_codebook.hpp>
+#include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/quantize/dither.hpp>
 
 #include <cstdint>

@@ -49,9 +49,7 @@ template <class Scalar>
 template <class Range>
 [[nodiscard]] TERSUM_INLINE typename Range::scalar to_agreed(float value)
 {
-  using scalar           = typename Range::scalar;
-  constexpr bool upwards = std::is_same_v<typename Range::op, native_max<scalar>>;
-  return to_agreed<scalar>(value, upwards);
+  return to_agreed<typename Range::scalar>(value, takes_maxima<Range>);
 }
 
 //! @brief By how much rotated values are too large: the square root of what the rotator multiplies squared norms by. Under

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The words of the codes of a chunk that has a scale of its own: how many they are, and where a code lies in them.
+//! The words of the codes of a chunk that has a scale of its own: how many they are, where a code lies in them, and the
+//! scale of elements.
 
 #pragma once
 
@@ -10,6 +11,7 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/std.hpp>
+#include <tersum/types.hpp>
 
 namespace tersum::inline v0::detail {
 
@@ -54,6 +56,23 @@ TERSUM_HOST_DEVICE constexpr void write_code(std::uint32_t* words,
   int const shift = p * Bits % 32;
   words[first] |= code << shift;
   if (shift + Bits > 32) { words[first + 1] |= code >> (32 - shift); }
+}
+
+//! @brief The scale of a chunk whose coordinates travel as `T`: 1 for floats, otherwise a power of two. 0 where 16 bits would
+//! hold next to nothing, NaN where a coordinate is not finite.
+//! @param largest  The largest magnitude, NaN above infinity.
+template <gradient_element T>
+[[nodiscard]] TERSUM_INLINE float scale_of_elements(float largest)
+{
+  if (!is_finite(largest)) { return bits_float(0x7fffffffu); }
+  if (sizeof(T) == 4) { return 1.0f; }
+  return largest < 0x1p-100f ? 0.0f : bits_float((float_bits(largest) & 0x7f800000u) - (14u << 23));
+}
+
+//! @brief One over a scale of these; 0 where nothing travels.
+[[nodiscard]] TERSUM_INLINE float inverse_of_scale(float scale)
+{
+  return scale > 0.0f ? bits_float(0x7f000000u - float_bits(scale)) : 0.0f;
 }
 
 }  // namespace tersum::inline v0::detail

@@ -30,7 +30,7 @@ template <quantizer Quantizer, reducer Reducer>
                 "tersum: the reducer's lanes are narrower than the quantizer's codes");
   static_assert(
     !requires { requires Reducer::code_bits != Quantizer::bits; },
-    "tersum: widening_sum<q, b> is for a quantizer of q bits");
+    "tersum: the reducer's lanes are for a quantizer of other bits");
   static_assert(
     std::is_integral_v<typename Reducer::op::element> && !has_combine_at<typename Reducer::op>,
     "tersum: a reducer's op adds words of packed codes: its element is an integer, and it takes two of them "

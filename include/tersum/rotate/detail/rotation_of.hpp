@@ -11,8 +11,8 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/random/sign_bits.hpp>
 #include <tersum/rotate/block_hadamard.hpp>
-#include <tersum/rotate/rotation_key.hpp>
 
 #include <cstdint>
 

@@ -11,7 +11,6 @@
 #include <tersum/block/group.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/quantize/cast.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/quantize/dither.hpp>
 
