@@ -75,6 +75,32 @@ struct saturating_add {
     std::uint32_t const end  = ((sum & lanes::signs) >> (Bits - 2)) + ~lanes::signs;
     return sum ^ ((sum ^ end) & mask);
   }
+
+  //! @brief The same of vectors of words, whose bytes `add_bytes` adds with saturation: of lanes of 4 bits in the upper halves of bytes.
+  //!
+  //! The sum of two lanes of 2 bits is -1, 0 or 1, and is found bit by bit. It is negative if both lanes are, and if one is, unless
+  //! they are -1 and 1. It is not zero if it is negative, or if no lane is negative and one of them is 1.
+  template <class Words>
+  requires(Bits <= 8) [[nodiscard]] TERSUM_HOST_INLINE static Words
+    add(Words const& a, Words const& b)
+  {
+    if constexpr (Bits == 2) {
+      Words const low      = 0x55555555u;
+      Words const signs_a  = a >> 1;
+      Words const signs_b  = b >> 1;
+      Words const any      = signs_a | signs_b;
+      Words const negative = (signs_a & signs_b) | (any & ~(a & b));
+      Words const not_zero = negative | ((a | b) & ~any);
+      return (not_zero & low) | (negative & low) << 1;
+    } else {
+      Words const upper = Bits == 8 ? 0xffffffffu : 0xf0f0f0f0u;
+      Words const least = Bits == 8 ? 0x81818181u : 0x90909090u;
+      Words const odd   = add_bytes(a & upper, b & upper, least) & upper;
+      if constexpr (Bits == 8) { return odd; }
+      Words const even = add_bytes(a << 4 & upper, b << 4 & upper, least);
+      return odd | (even >> 4 & ~upper);
+    }
+  }
 };
 
 //! @brief Codes are summed in lanes of their own width: the wire has no spare bits, and a sum that overflows saturates.

@@ -4,14 +4,23 @@
 //! @file
 //! Arrays of elements: sums and conversions.
 
-//! @brief to[i] = Op{}(a[i], b[i]): a plain loop, which the compiler makes vectors of.
+//! @brief to[i] = Op{}(a[i], b[i]), by the operation's form for vectors, or in a plain loop, which the compiler makes vectors of.
 template <class Op, class Element>
 TERSUM_TARGET void reduce_stretch(Element* to,
                                   Element const* a,
                                   Element const* b,
                                   std::size_t count)
 {
-  for (std::size_t i = 0; i < count; ++i) { to[i] = Op{}(a[i], b[i]); }
+  std::size_t i = 0;
+  if constexpr (width >= 8 && requires(vector_value<words> v) { Op::add(v, v); }) {
+    for (; i + width <= count; i += width) {
+      fetch_beyond<false, 4096>(a + i);
+      fetch_beyond<false, 4096>(b + i);
+      vector_value<words> const left = load_words(a + i), right = load_words(b + i);
+      store(to + i, Op::add(left, right).v);
+    }
+  }
+  for (; i < count; ++i) { to[i] = Op{}(a[i], b[i]); }
 }
 
 //! @brief to[i] = factor * a[i] + b[i] with one rounding.

@@ -63,6 +63,7 @@ struct vector_value {
     return a.v >> bits;
   }
   TERSUM_OPERATOR friend vector_value operator-(vector_value const& a) { return -a.v; }
+  TERSUM_OPERATOR friend vector_value operator~(vector_value const& a) { return ~a.v; }
 
   TERSUM_OPERATOR friend vector_value<words> one_if(vector_value const& condition)
   {
@@ -142,6 +143,20 @@ TERSUM_OPERATOR vector_value<integers> truncate(vector_value<floats> const& v)
 {
   return __builtin_convertvector(v.v, integers);
 }
+
+#if TERSUM_SIMD_WIDTH >= 8
+//! The sums of signed bytes, from `least` to 127.
+TERSUM_OPERATOR vector_value<words> add_bytes(vector_value<words> const& a,
+                                              vector_value<words> const& b,
+                                              vector_value<words> const& least)
+{
+#if TERSUM_SIMD_WIDTH == 16
+  return (words)_mm512_max_epi8(_mm512_adds_epi8((__m512i)a.v, (__m512i)b.v), (__m512i)least.v);
+#else
+  return (words)_mm256_max_epi8(_mm256_adds_epi8((__m256i)a.v, (__m256i)b.v), (__m256i)least.v);
+#endif
+}
+#endif
 
 template <class Vector>
 struct stored_lanes {
