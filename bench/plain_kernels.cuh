@@ -7,8 +7,8 @@
 
 #pragma once
 
-#include <tersum/block/block_load.hpp>
 #include <tersum/block/block_norm.hpp>
+#include <tersum/block/block_values.hpp>
 #include <tersum/block/cuda_context.cuh>
 #include <tersum/block/thread_values.hpp>
 #include <tersum/quantize/block_codes.hpp>
@@ -24,6 +24,8 @@
 namespace plain_kernels {
 
 using chunk    = tersum::block_chunk<1024>;
+using array    = tersum::block_values<1024>;
+using norm     = tersum::block_norm<1024>;
 using rotation = tersum::block_hadamard<1024>;
 using levels   = tersum::block_levels<1024, tersum::lloyd_max<4>>;
 using codes = tersum::block_codes<1024, tersum::stochastic_quantizer<4>, tersum::saturating_sum<4>>;
@@ -380,8 +382,8 @@ __global__ void __launch_bounds__(128)
   tersum::cuda_context const ctx;
   chunk const mine = chunk::of(ctx, count);
   float v[32];
-  load_chunk(ctx, mine, from, v);
-  store_chunk(ctx, mine, v, to);
+  array::load(ctx, mine, from, v);
+  array::store(ctx, mine, v, to);
 }
 
 __global__ void __launch_bounds__(128)
@@ -391,9 +393,9 @@ __global__ void __launch_bounds__(128)
   tersum::cuda_context const ctx;
   chunk const mine = chunk::of(ctx, count);
   float v[32];
-  load_chunk(ctx, mine, from, v);
+  array::load(ctx, mine, from, v);
   rotation::forward(ctx, mine, key, shared, v);
-  store_chunk(ctx, mine, v, to);
+  array::store(ctx, mine, v, to);
 }
 
 __global__ void __launch_bounds__(128)
@@ -402,9 +404,22 @@ __global__ void __launch_bounds__(128)
   tersum::cuda_context const ctx;
   chunk const mine = chunk::of(ctx, count);
   float v[32];
-  load_chunk(ctx, mine, from, v);
-  float const norm = block_norm(ctx, mine, v);
-  if (mine.exists() && mine.thread == 0) { norms[mine.chunk] = norm; }
+  array::load(ctx, mine, from, v);
+  float const square = norm::squared(ctx, mine, nullptr, v);
+  if (mine.exists() && mine.thread == 0) { norms[mine.chunk] = square; }
+}
+
+__global__ void __launch_bounds__(256)
+  pieces_norm_8192_kernel(float const* from, std::uint64_t count, float* norms)
+{
+  using wide = tersum::block_norm<8192>;
+  __shared__ alignas(16) float storage[wide::storage_floats];
+  tersum::cuda_context const ctx;
+  auto const mine = wide::chunk::of(ctx, count);
+  float v[32];
+  tersum::block_values<8192>::load(ctx, mine, from, v);
+  float const square = wide::squared(ctx, mine, storage, v);
+  if (mine.exists() && mine.thread == 0) { norms[mine.chunk] = square; }
 }
 
 __global__ void __launch_bounds__(128)
@@ -413,11 +428,9 @@ __global__ void __launch_bounds__(128)
   tersum::cuda_context const ctx;
   chunk const mine = chunk::of(ctx, count);
   float v[32];
-  //! [largest]
-  load_chunk(ctx, mine, from, v);
-  float const most = block_largest(ctx, mine, v);
+  array::load(ctx, mine, from, v);
+  float const most = norm::largest(ctx, mine, nullptr, v);
   if (mine.exists() && mine.thread == 0) { largest[mine.chunk] = most; }
-  //! [largest]
 }
 
 template <int Size>
@@ -425,9 +438,9 @@ inline __device__ void pieces_rotate_own(float const* from, std::uint64_t key, f
 {
   tersum::cuda_context const ctx;
   float v[Size];
-  tersum::load_values(ctx, from + Size * thread(), v);
+  tersum::thread_values<Size>::load(ctx, from + Size * thread(), v);
   tersum::thread_hadamard<Size>::forward(ctx, thread(), key, v);
-  tersum::store_values(ctx, v, to + Size * thread());
+  tersum::thread_values<Size>::store(ctx, v, to + Size * thread());
 }
 
 __global__ void __launch_bounds__(128)
@@ -450,7 +463,7 @@ __global__ void __launch_bounds__(128) pieces_encode_kernel(
   chunk const mine = chunk::of(ctx, count);
   float v[32];
   std::uint32_t words[codes::words];
-  load_chunk(ctx, mine, from, v);
+  array::load(ctx, mine, from, v);
   rotation::forward(ctx, mine, key, shared, v);
   codes{}.encode(ctx, mine, {.seed = key}, scale, v, words);
   codes::store(ctx, mine, words, to);
@@ -468,7 +481,7 @@ __global__ void __launch_bounds__(128) pieces_decode_kernel(
   codes::decode(ctx, words, 1, v);
   rotation::backward(ctx, mine, key, shared, v);
   for (float& x : v) { x *= scale; }
-  store_chunk(ctx, mine, v, to);
+  array::store(ctx, mine, v, to);
 }
 
 __global__ void __launch_bounds__(128) pieces_levels_kernel(
@@ -479,7 +492,7 @@ __global__ void __launch_bounds__(128) pieces_levels_kernel(
   chunk const mine = chunk::of(ctx, count);
   float v[32];
   std::uint32_t words[levels::words];
-  load_chunk(ctx, mine, from, v);
+  array::load(ctx, mine, from, v);
   rotation::forward(ctx, mine, key, shared, v);
   float const scale = levels::encode(ctx, mine, nullptr, v, words);
   levels::store(ctx, mine, words, to);
@@ -498,7 +511,7 @@ __global__ void __launch_bounds__(128) pieces_nvfp4_kernel(float const* from,
   std::uint64_t const block = thread();
   float v[16];
   std::uint32_t words[nvfp4::words];
-  tersum::load_values(ctx, from + 16 * block, v);
+  tersum::thread_values<16>::load(ctx, from + 16 * block, v);
   tersum::thread_hadamard<16>::forward(ctx, block, key, v);
   scales[block] =
     static_cast<std::uint8_t>(nvfp4::encode(ctx, block, {.seed = seed}, 4 * unit, v, words));
@@ -511,7 +524,7 @@ inline __device__ void pieces_mx(float const* from, uint4* to, std::uint8_t* sca
   tersum::cuda_context const ctx;
   float v[32];
   std::uint32_t words[Codes::words];
-  tersum::load_values(ctx, from + 32 * thread(), v);
+  tersum::thread_values<32>::load(ctx, from + 32 * thread(), v);
   scales[thread()] = static_cast<std::uint8_t>(Codes::encode(ctx, thread(), {}, 1, v, words));
 #pragma unroll
   for (int i = 0; i < Codes::words; i += 4) {

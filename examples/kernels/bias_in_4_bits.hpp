@@ -7,8 +7,8 @@
 #pragma once
 
 #include <tersum/block/block_chunk.hpp>
-#include <tersum/block/block_load.hpp>
 #include <tersum/block/block_norm.hpp>
+#include <tersum/block/block_values.hpp>
 #include <tersum/block/chunk_step.hpp>
 #include <tersum/quantize/block_codes.hpp>
 #include <tersum/quantize/stochastic_quantizer.hpp>
@@ -19,6 +19,7 @@
 namespace bias_in_4_bits {
 
 using chunk     = tersum::block_chunk<1024>;
+using array     = tersum::block_values<1024>;
 using rotation  = tersum::block_hadamard<1024>;
 using quantizer = tersum::stochastic_quantizer<4>;
 using codes     = tersum::block_codes<1024, quantizer, tersum::saturating_sum<4>>;
@@ -46,13 +47,13 @@ TERSUM_BODY void encode(Context const& ctx,
   chunk of_bias    = mine;
   of_bias.offset   = mine.offset % width;
   float v[32], b[32];
-  load_chunk(ctx, mine, values, v);
-  load_chunk(ctx, of_bias, bias, b);
+  array::load(ctx, mine, values, v);
+  array::load(ctx, of_bias, bias, b);
   TERSUM_UNROLL
   for (int i = 0; i < 32; ++i) { v[i] = Context::add(v[i], b[i]); }
 
   //! [norm]
-  float const norm = Context::square_root(block_norm(ctx, mine, v));
+  float const norm = Context::square_root(tersum::block_norm<1024>::squared(ctx, mine, nullptr, v));
   //! [norm]
   auto const step = tersum::make_chunk_step<tersum::partial_hadamard<1024>, quantizer>(
     Context::multiply(norm, reach / 32 / quantizer::max_level), norm, 1);

@@ -37,7 +37,7 @@ TERSUM_BODY void cast(Context const& ctx,
   if (block >= blocks) { return; }
   //! [load]
   float v[16];
-  tersum::load_values(ctx, values + 16 * block, v);
+  tersum::thread_values<16>::load(ctx, values + 16 * block, v);
   //! [load]
   //! [rotate]
   rotation::forward(ctx, block, signs, v);  // which multiplies norms by 4

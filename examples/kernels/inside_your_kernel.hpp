@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include <tersum/block/block_load.hpp>
+#include <tersum/block/block_values.hpp>
 #include <tersum/block/chunk_step.hpp>
 #include <tersum/quantize/block_codes.hpp>
 #include <tersum/quantize/dither.hpp>
@@ -21,6 +21,7 @@
 namespace inside_your_kernel {
 
 using chunk     = tersum::block_chunk<1024>;
+using array     = tersum::block_values<1024>;
 using rotation  = tersum::block_hadamard<1024>;
 using quantizer = tersum::stochastic_quantizer<4>;
 using reducer   = tersum::saturating_sum<4>;
@@ -49,7 +50,7 @@ TERSUM_BODY void compress(Context const& ctx,
   // [load]
   chunk const mine = chunk::of(ctx, count);
   float v[32];
-  load_chunk(ctx, mine, gradient, v);
+  array::load(ctx, mine, gradient, v);
   // [load]
   bool finite = true;
   TERSUM_UNROLL
@@ -95,11 +96,11 @@ TERSUM_BODY void update(Context const& ctx,
   codes::decode(ctx, sum, ranks, v);
   rotation::backward(ctx, mine, now.signs, shared, v);
   // [decode]
-  load_chunk(ctx, mine, parameters, parameter);
+  array::load(ctx, mine, parameters, parameter);
   float const rate = Context::multiply(now.rate, now.scale.decode);
   TERSUM_UNROLL
   for (int i = 0; i < 32; ++i) { parameter[i] = Context::fma(-rate, v[i], parameter[i]); }
-  store_chunk(ctx, mine, parameter, parameters);
+  array::store(ctx, mine, parameter, parameters);
 }
 
 }  // namespace inside_your_kernel

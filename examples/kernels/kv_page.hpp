@@ -7,7 +7,7 @@
 
 #pragma once
 
-#include <tersum/block/block_load.hpp>
+#include <tersum/block/block_values.hpp>
 #include <tersum/quantize/block_levels.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/rotate/block_hadamard.hpp>
@@ -15,6 +15,7 @@
 namespace kv_page {
 
 using key      = tersum::block_chunk<128>;  // four threads, each with 32 of its values
+using array    = tersum::block_values<128>;
 using rotation = tersum::block_hadamard<128>;
 using levels   = tersum::block_levels<128, tersum::lloyd_max<4>>;
 
@@ -36,7 +37,7 @@ TERSUM_BODY void write(Context const& ctx,
   key alike      = mine;
   alike.chunk    = 0;  // the same signs
   float v[32];
-  load_chunk(ctx, mine, keys, v);
+  array::load(ctx, mine, keys, v);
   rotation::forward(ctx, alike, to.signs, shared, v);
   //! [levels]
   std::uint32_t words[levels::words];
@@ -58,7 +59,7 @@ TERSUM_BODY void multiply(Context const& ctx,
   key alike      = mine;
   alike.chunk = alike.offset = 0;
   float q[32], k[32] = {}, sum = 0;
-  load_chunk(ctx, alike, query, q);
+  array::load(ctx, alike, query, q);
   rotation::forward(ctx, alike, by.signs, shared, q);
   std::uint32_t words[levels::words];
   levels::load(ctx, mine, by.codes, words);

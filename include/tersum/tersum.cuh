@@ -11,7 +11,7 @@
 #error "tersum/tersum.cuh needs nvcc; include <tersum/tersum.hpp> from other compilers"
 #endif
 
-#include <tersum/block/block_load.hpp>
+#include <tersum/block/block_values.hpp>
 #include <tersum/block/cuda_context.cuh>
 #include <tersum/exchange/check_device_state.cuh>
 #include <tersum/execute/cuda_executor.cuh>

@@ -7,8 +7,8 @@
 #include "support/emulator.hpp"
 #include "support/mismatches.hpp"
 
-#include <tersum/block/block_load.hpp>
 #include <tersum/block/block_norm.hpp>
+#include <tersum/block/block_values.hpp>
 
 #include <doctest/doctest.h>
 
@@ -46,39 +46,51 @@ template <int Size>
 void compare(mismatches& wrong, std::size_t coordinates, emulator::thread_order order)
 {
   using chunk = block_chunk<Size>;
+  using norm  = block_norm<Size>;
   std::mt19937 random{static_cast<unsigned>(coordinates)};
   std::vector<float> gradient(coordinates);
   for (float& x : gradient) {
     x =
       std::ldexp(static_cast<float>(random()) * 0x1p-31f - 1, static_cast<int>(random() % 40) - 20);
   }
-  std::size_t const chunks = (coordinates + Size - 1) / Size;
-  // One value of each thread: all of a chunk have the norm.
-  std::vector<float> norms(chunk::blocks(coordinates) * chunk::block_threads, -1);
-  emulator::launch({.blocks  = static_cast<std::uint32_t>(chunk::blocks(coordinates)),
-                    .threads = chunk::block_threads},
+  // One value of each thread: all of a chunk have the norms.
+  std::size_t const blocks = chunk::blocks(coordinates);
+  std::vector<float> squares(blocks * chunk::block_threads, -1), largest = squares;
+  emulator::launch({.blocks       = static_cast<std::uint32_t>(blocks),
+                    .threads      = chunk::block_threads,
+                    .shared_bytes = norm::storage_floats * sizeof(float)},
                    order,
                    [&](host_context& ctx) {
-                     chunk const mine = chunk::of(ctx, coordinates);
+                     chunk const mine       = chunk::of(ctx, coordinates);
+                     auto* const storage    = static_cast<float*>(ctx.shared());
+                     std::size_t const here = mine.chunk * chunk::threads + mine.thread;
                      float v[32];
-                     load_chunk(ctx, mine, gradient.data(), v);
-                     norms[mine.chunk * chunk::threads + mine.thread] = block_norm(ctx, mine, v);
+                     block_values<Size>::load(ctx, mine, gradient.data(), v);
+                     largest[here] = norm::largest(ctx, mine, storage, v);
+                     squares[here] = norm::squared(ctx, mine, storage, v);
                    });
-  for (std::size_t thread = 0; thread < norms.size(); ++thread) {
-    std::size_t const at = thread / chunk::threads;
-    wrong.expect(
-      std::bit_cast<std::uint32_t>(norms[thread]),
-      std::bit_cast<std::uint32_t>(at < chunks ? reference(gradient, at * Size, Size) : 0.0f),
-      Size,
-      coordinates,
-      thread);
+  for (std::size_t thread = 0; thread < squares.size(); ++thread) {
+    std::size_t const at = thread / chunk::threads * Size;
+    float most           = 0;
+    for (std::size_t i = at; i < std::min(at + Size, coordinates); ++i) {
+      most = std::max(most, std::abs(gradient[i]));
+    }
+    auto const expect = [&](float got, float want) {
+      wrong.expect(std::bit_cast<std::uint32_t>(got),
+                   std::bit_cast<std::uint32_t>(want),
+                   Size,
+                   coordinates,
+                   thread);
+    };
+    expect(squares[thread], at < coordinates ? reference(gradient, at, Size) : 0.0f);
+    expect(largest[thread], most);
   }
 }
 
 }  // namespace
 
 TEST_CASE(
-  "[kernels] the norm of a chunk in registers is that of the wire format, in any order of threads")
+  "[kernels] the norms of a chunk in registers are those of the wire format, in any order of threads")
 {
   mismatches wrong;
   for (auto const order : {emulator::forward, emulator::shuffled(3)}) {
@@ -87,7 +99,11 @@ TEST_CASE(
       compare<256>(wrong, coordinates, order);
       compare<512>(wrong, coordinates, order);
       compare<1024>(wrong, coordinates, order);
+      compare<2048>(wrong, coordinates, order);
     }
+    compare<4096>(wrong, 4097, order);
+    compare<8192>(wrong, 8200, order);
+    compare<32768>(wrong, 32767, order);
   }
   CHECK(wrong.report() == "");
 }

@@ -8,8 +8,8 @@
 #include "support/emulator.hpp"
 #include "support/emulator/block.cpp"
 
-#include <tersum/block/block_load.hpp>
 #include <tersum/block/block_norm.hpp>
+#include <tersum/block/block_values.hpp>
 #include <tersum/block/chunk_step.hpp>
 #include <tersum/quantize/block_codes.hpp>
 #include <tersum/rotate/block_hadamard.hpp>
@@ -43,8 +43,8 @@ __global__ void measure(float const* gradient, std::uint64_t count, float* norms
   tersum::cuda_context const ctx;
   chunk const mine = chunk::of(ctx, count);
   float v[32];
-  load_chunk(ctx, mine, gradient, v);
-  float const norm = block_norm(ctx, mine, v);
+  array::load(ctx, mine, gradient, v);
+  float const norm = tersum::block_norm<1024>::squared(ctx, mine, nullptr, v);
   if (mine.exists() && mine.thread == 0) { norms[mine.chunk] = norm; }
 }
 

@@ -30,6 +30,7 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -391,6 +392,12 @@ TEST_CASE("[examples] plain kernels do what pieces do, on a device")
   for (std::size_t i = 0; i < count / 1024; ++i) {
     CHECK(plain[i] == doctest::Approx(pieces[i]).epsilon(1e-5));
   }
+  pieces_norm_8192_kernel<<<count / 8192, 256>>>(from.get(), count, of_pieces.get());
+  finish();
+  for (std::size_t i = 0; i < count / 8192; ++i) {
+    float const sum = std::accumulate(plain.begin() + 8 * i, plain.begin() + 8 * i + 8, 0.0f);
+    CHECK(pieces[i] == doctest::Approx(sum).epsilon(1e-5));
+  }
   plain_largest_kernel<<<blocks, 128>>>(from.get(), of_plain.get());
   pieces_largest_kernel<<<blocks, 128>>>(from.get(), count, of_pieces.get());
   finish();
@@ -542,10 +549,10 @@ template <int Size>
 __global__ void rotate_kernel(float* values, std::uint64_t key, bool back)
 {
   float v[Size];
-  load_values(cuda_context{}, values + Size * threadIdx.x, v);
+  thread_values<Size>::load(cuda_context{}, values + Size * threadIdx.x, v);
   back ? thread_hadamard<Size>::backward(cuda_context{}, threadIdx.x, key, v)
        : thread_hadamard<Size>::forward(cuda_context{}, threadIdx.x, key, v);
-  store_values(cuda_context{}, v, values + Size * threadIdx.x);
+  thread_values<Size>::store(cuda_context{}, v, values + Size * threadIdx.x);
 }
 
 template <int Size>

@@ -10,7 +10,7 @@
 #include "support/normal_gradients.hpp"
 #include "support/staged_run.hpp"
 
-#include <tersum/block/block_load.hpp>
+#include <tersum/block/block_values.hpp>
 #include <tersum/block/chunk_step.hpp>
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/quantize/block_codes.hpp>
@@ -65,6 +65,7 @@ void launch(emulator::thread_order order, std::uint64_t coordinates, Body const&
 template <class Codec>
 struct pieces {
   using chunk    = block_chunk<Codec::chunk_size>;
+  using array    = block_values<Codec::chunk_size>;
   using rotation = block_hadamard<Codec::chunk_size, Codec::rotates_chunks>;
   using codes =
     block_codes<Codec::chunk_size, typename Codec::quantizer_type, typename Codec::reducer_type>;
@@ -86,7 +87,7 @@ struct pieces {
         auto const mine = chunk::of(ctx, gradient.size());
         float v[32];
         std::uint32_t packed[codes::words];
-        load_chunk(ctx, mine, copy.data() + misplaced, v);
+        array::load(ctx, mine, copy.data() + misplaced, v);
         rotation::forward(ctx, mine, sign_key(key.step, key.seed), shared, v);
         codes{}.encode(ctx, mine, key, mine.exists() ? steps[mine.chunk].encode : 0.0f, v, packed);
         codes::store(ctx, mine, packed, payload.data());
@@ -109,7 +110,7 @@ struct pieces {
         rotation::backward(ctx, mine, sign_key(key.step, key.seed), shared, v);
         float const step = mine.exists() ? steps[mine.chunk].decode : 0.0f;
         for (float& x : v) { x = host_context::multiply(x, step); }
-        store_chunk(ctx, mine, v, mean.data());
+        array::store(ctx, mine, v, mean.data());
       });
     return mean;
   }
@@ -223,7 +224,7 @@ void check_rotation()
     launch<chunk, typename rotation::storage>(order, count, [&](host_context& ctx, auto& shared) {
       auto const mine = chunk::of(ctx, count);
       float v[32];
-      load_chunk(ctx, mine, integers.data(), v);
+      block_values<Size>::load(ctx, mine, integers.data(), v);
       rotation::forward(ctx, mine, 5, shared, v);
       rotation::synchronize(ctx);
       rotation::to_loaded(ctx, mine, shared, v);
@@ -234,7 +235,7 @@ void check_rotation()
       rotation::synchronize(ctx);
       rotation::backward(ctx, mine, 5, shared, v);
       for (float& x : v) { x /= Size; }
-      store_chunk(ctx, mine, v, back.data());
+      block_values<Size>::store(ctx, mine, v, back.data());
     });
     CHECK(back == integers);
   }
@@ -248,7 +249,7 @@ TEST_CASE("[block scope] a rotation back undoes the rotation, times the size of 
 }
 
 // Whole chunks are stored sixteen bytes at a time, others element by element.
-TEST_CASE("[block scope] store_chunk ends at the largest half, as the library's means do")
+TEST_CASE("[block scope] what is stored ends at the largest half, as the library's means do")
 {
   using chunk = block_chunk<128>;
   using room  = block_hadamard<128>::storage;
@@ -264,8 +265,8 @@ TEST_CASE("[block scope] store_chunk ends at the largest half, as the library's 
   launch<chunk, room>(emulator::forward, source.size(), [&](host_context& ctx, auto&) {
     auto const mine = chunk::of(ctx, source.size());
     float v[32];
-    load_chunk(ctx, mine, source.data(), v);
-    store_chunk(ctx, mine, v, got.data());
+    block_values<128>::load(ctx, mine, source.data(), v);
+    block_values<128>::store(ctx, mine, v, got.data());
   });
   CHECK(got == want);
 }

@@ -9,86 +9,113 @@
 #include <tersum/block/block_chunk.hpp>
 #include <tersum/block/block_context.hpp>
 #include <tersum/block/detail/ordered_sums.hpp>
+#include <tersum/block/thread_values.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 
 namespace tersum::inline v0 {
 
-//! @brief The sum of a chunk's squares, with the bits that `chunk_norms` and exchanges have, on all threads of the chunk.
+//! @brief The norms of a chunk, on all its threads.
 //!
-//! All threads of the warp must call; it needs no shared memory. On sm_90 a value takes 2.4 instructions. The sum over the ranks of
-//! what this returns is what the root mean square of a step is made of: see docs/kernels.md. It is not finite if a coordinate is not,
-//! or if the sum exceeds the range of float; 0 for a chunk that does not exist.
+//! All threads of the warp (above 1024 coordinates, of the block) must call. Chunks of more than 1024 coordinates need `storage_floats` of
+//! shared memory, aligned to 16 bytes, that nobody uses before, and which are in use until the next barrier; others none, and take a null
+//! pointer. On sm_90 a value takes 2.4 instructions for either norm, and 4.1 for the squared one of 8192 coordinates.
 //!
 //! @par Example
 //! @snippet examples/kernels/bias_in_4_bits.hpp norm
-//! @tparam Size  Coordinates in a chunk, 128 to 1024: those whose threads share a warp.
-//! @param ctx   The machine.
-//! @param mine  This thread's chunk.
-//! @param v     32 coordinates, in the loaded arrangement of `block_chunk`.
-template <int Size, block_context Context>
-[[nodiscard]] TERSUM_BODY float block_norm(Context const& ctx,
-                                           [[maybe_unused]] block_chunk<Size> const& mine,
-                                           float const (&v)[32])
-{
-  static_assert(
-    block_chunk<Size>::in_warp,
-    "tersum: block_norm takes chunks of up to 1024 coordinates, whose threads share a warp");
-  // Coordinate i is added to the accumulator number i modulo 256, or i in shorter chunks; then neighbours are added. Register
-  // 8 r + j of thread t holds coordinate r Size/4 + 8 t + j.
-  constexpr int sets = Size == 1024 ? 1 : Size == 512 ? 2 : 4;  // of accumulators that a thread has
-  float sums[detail::extent(sets)][8] = {};
-  TERSUM_UNROLL
-  for (int r = 0; r < 4; ++r) {
-    TERSUM_UNROLL
-    for (int j = 0; j < 8; ++j) {
-      float& sum = sums[r % sets][j];
-      sum        = Context::fma(v[8 * r + j], v[8 * r + j], sum);
-    }
-  }
-  float parts[detail::extent(sets)];
-  TERSUM_UNROLL
-  for (int r = 0; r < sets; ++r) {
-    TERSUM_UNROLL
-    for (int width = 1; width < 8; width *= 2) {
+//! @tparam Size  Coordinates in a chunk.
+template <int Size>
+struct block_norm {
+  using chunk = block_chunk<Size>;
+
+  static constexpr int storage_floats = chunk::in_warp ? 0 : Size;  //!< Shared memory of a chunk.
+
+  //! @brief The sum of the squares, with the bits that `chunk_norms` and exchanges have.
+  //!
+  //! The sum over the ranks of what this returns is what the root mean square of a step is made of: see docs/kernels.md. It is not finite
+  //! if a coordinate is not, or if the sum exceeds the range of float; 0 for a chunk that does not exist.
+  //! @param ctx      The machine.
+  //! @param mine     This thread's chunk.
+  //! @param storage  Shared memory.
+  //! @param v        32 coordinates, in the loaded arrangement of `block_chunk`.
+  template <block_context Context>
+  [[nodiscard]] TERSUM_BODY static float squared(Context const& ctx,
+                                                 chunk const& mine,
+                                                 float* storage,
+                                                 float const (&v)[32])
+  {
+    // Coordinate i is added to the accumulator number i modulo 256, or i in shorter chunks; then neighbours are added.
+    float sums[detail::extent(sets)][detail::extent(row)] = {};
+    if constexpr (chunk::in_warp) {
       TERSUM_UNROLL
-      for (int j = 0; j < 8; j += 2 * width) {
-        sums[r][j] = Context::add(sums[r][j], sums[r][j + width]);
+      for (int i = 0; i < 32; ++i) {
+        float& sum = sums[i / 8 % sets][i % 8];
+        sum        = Context::fma(v[i], v[i], sum);
+      }
+    } else {
+      TERSUM_UNROLL
+      for (int r = 0; r < 4; ++r) {
+        thread_values<8>::store(ctx, v + 8 * r, storage + mine.coordinate(8 * r));
+      }
+      ctx.sync_block();
+      // Chunks of 16384 and 32768 coordinates have more threads than accumulators.
+      if (float const* const own = storage + mine.thread * row; mine.thread < 256 / row) {
+        TERSUM_UNROLL
+        for (int i = 0; i < Size; i += 256) {
+          float x[row];
+          if constexpr (row == 4) {
+            thread_values<row>::load(ctx, own + i, x);
+          } else {
+            TERSUM_UNROLL
+            for (int j = 0; j < row; ++j) { x[j] = own[i + j]; }
+          }
+          TERSUM_UNROLL
+          for (int j = 0; j < row; ++j) { sums[0][j] = Context::fma(x[j], x[j], sums[0][j]); }
+        }
       }
     }
-    parts[r] = sums[r][0];
+    float parts[detail::extent(sets)];
     TERSUM_UNROLL
-    for (unsigned mask = 1; mask < block_chunk<Size>::threads; mask *= 2) {
-      parts[r] = Context::add(parts[r], ctx.shuffle_xor(parts[r], mask));
+    for (int r = 0; r < sets; ++r) {
+      parts[r] = detail::chunk_total(ctx, sum_of<row>(ctx, sums[r]), mine, storage);
     }
+    return sum_of<sets>(ctx, parts);
   }
-  TERSUM_UNROLL
-  for (int width = 1; width < sets; width *= 2) {
-    TERSUM_UNROLL
-    for (int r = 0; r < sets; r += 2 * width) {
-      parts[r] = Context::add(parts[r], parts[r + width]);
-    }
-  }
-  return parts[0];
-}
 
-//! @brief The largest magnitude of a chunk's coordinates, in any arrangement, on all threads of the chunk; NaN if one is.
-//!
-//! All threads of the warp (above 1024 coordinates, of the block) must call. On sm_90 a value takes two instructions, and a thread twelve.
-//!
-//! @par Example
-//! @snippet bench/plain_kernels.cuh largest
-//! @param storage  Above 1024 coordinates `Size / 1024` floats that nobody uses before; free afterwards. Otherwise it is not used.
-template <int Size, block_context Context>
-[[nodiscard]] TERSUM_BODY float block_largest(Context const& ctx,
-                                              block_chunk<Size> const& mine,
-                                              float const (&v)[32],
-                                              float* storage = nullptr)
-{
-  std::uint32_t most = 0;
-  TERSUM_UNROLL
-  for (int k = 0; k < 32; ++k) { most = detail::maximum(most, Context::bits(v[k]) & 0x7fffffffu); }
-  return Context::from_bits(detail::chunk_maximum(ctx, most, mine, storage));
-}
+  //! @brief The largest magnitude of coordinates in any arrangement; NaN if one is. It needs the first `Size / 1024` floats of `storage` only,
+  //! and leaves them free.
+  template <block_context Context>
+  [[nodiscard]] TERSUM_BODY static float largest(Context const& ctx,
+                                                 chunk const& mine,
+                                                 float* storage,
+                                                 float const (&v)[32])
+  {
+    // As unsigned integers magnitudes order as floats do, with NaN above infinity.
+    std::uint32_t most = 0;
+    TERSUM_UNROLL
+    for (int k = 0; k < 32; ++k) {
+      most = detail::maximum(most, Context::bits(v[k]) & 0x7fffffffu);
+    }
+    return Context::from_bits(detail::chunk_maximum(ctx, most, mine, storage));
+  }
+
+ private:
+  //! Accumulators that lie side by side in a thread, and how many such rows it has. Register 8 r + j of thread t holds coordinate
+  //! r Size/4 + 8 t + j.
+  static constexpr int row  = chunk::in_warp ? 8 : detail::maximum(256 / chunk::threads, 1);
+  static constexpr int sets = Size < 512 ? 4 : Size == 512 ? 2 : 1;
+
+  //! The sum of a few floats, neighbours first.
+  template <int Count, class Context>
+  [[nodiscard]] TERSUM_BODY static float sum_of(Context const&, float (&x)[detail::extent(Count)])
+  {
+    TERSUM_UNROLL
+    for (int width = 1; width < Count; width *= 2) {
+      TERSUM_UNROLL
+      for (int i = 0; i < Count; i += 2 * width) { x[i] = Context::add(x[i], x[i + width]); }
+    }
+    return x[0];
+  }
+};
 
 }  // namespace tersum::inline v0

@@ -151,8 +151,8 @@ struct block_hadamard {
   {
     TERSUM_UNROLL
     for (unsigned q = 0; q < 8; ++q) {
-      detail::store_four(
-        ctx, storage + slot(first + t * (Striped ? 4 : 8)) + slot(four<Striped>(q)), v + 4 * q);
+      thread_values<4>::store(
+        ctx, v + 4 * q, storage + slot(first + t * (Striped ? 4 : 8)) + slot(four<Striped>(q)));
     }
   }
   template <bool Striped = false, class Context>
@@ -161,7 +161,7 @@ struct block_hadamard {
   {
     TERSUM_UNROLL
     for (unsigned q = 0; q < 8; ++q) {
-      detail::load_four(
+      thread_values<4>::load(
         ctx, storage + slot(first + t * (Striped ? 4 : 8)) + slot(four<Striped>(q)), v + 4 * q);
     }
   }

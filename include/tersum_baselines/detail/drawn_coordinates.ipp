@@ -105,7 +105,7 @@ template <class Element, class Context>
 TERSUM_BODY void store_some(Context const& ctx, Element* to, int left, float const (&v)[8])
 {
   if (has_eight(left) && moves_at_once<4>(to)) {
-    store_eight(ctx, to, v);
+    thread_values<8>::store<false>(ctx, v, to);
   } else {
     TERSUM_UNROLL
     for (int j = 0; j < 8; ++j) {

@@ -7,8 +7,8 @@
 #if defined(TERSUM_ONE_FILE)
 #include <tersum_kernels.hpp>
 #else
-#include <tersum/block/block_load.hpp>
 #include <tersum/block/block_norm.hpp>
+#include <tersum/block/block_values.hpp>
 #include <tersum/block/chunk_step.hpp>
 #include <tersum/block/cuda_context.cuh>
 #include <tersum/quantize/block_codes.hpp>
@@ -27,6 +27,7 @@ using number = unsigned long long;
 
 // Chunks of a warp, and of a block.
 using chunk    = tersum::block_chunk<1024>;
+using array    = tersum::block_values<1024>;
 using rotation = tersum::block_hadamard<1024>;
 using codes = tersum::block_codes<1024, tersum::stochastic_quantizer<4>, tersum::saturating_sum<4>>;
 using large = tersum::block_chunk<2048>;
@@ -46,7 +47,7 @@ extern "C" __global__ void compress(float const* gradient, number count, number 
   chunk const mine = chunk::of(ctx, count);
   float v[32];
   word words[codes::words];
-  load_chunk(ctx, mine, gradient, v);
+  array::load(ctx, mine, gradient, v);
   rotation::forward(ctx, mine, tersum::sign_key(1, seed), shared, v);
   codes{}.encode(
     ctx, mine, tersum::dither_key{.seed = seed, .step = 1, .rank = 2}, step().encode, v, words);
@@ -70,7 +71,7 @@ extern "C" __global__ void apply(word const* summed, number count, number seed, 
   codes::decode(ctx, words, 2, v);
   rotation::backward(ctx, mine, tersum::sign_key(1, seed), shared, v);
   for (float& x : v) { x *= step().decode; }
-  store_chunk(ctx, mine, v, mean);
+  array::store(ctx, mine, v, mean);
 }
 
 extern "C" __global__ void measure(float const* gradient, number count, float* norms)
@@ -78,8 +79,8 @@ extern "C" __global__ void measure(float const* gradient, number count, float* n
   tersum::cuda_context const ctx;
   chunk const mine = chunk::of(ctx, count);
   float v[32];
-  load_chunk(ctx, mine, gradient, v);
-  float const norm = block_norm(ctx, mine, v);
+  array::load(ctx, mine, gradient, v);
+  float const norm = tersum::block_norm<1024>::squared(ctx, mine, nullptr, v);
   if (mine.exists() && mine.thread == 0) { norms[mine.chunk] = norm; }
 }
 
@@ -93,11 +94,11 @@ extern "C" __global__ void cast(float const* gradient,
   large const mine = large::of(ctx, count);
   float v[32];
   word words[wide::words];
-  load_chunk(ctx, mine, gradient, v);
+  tersum::block_values<2048>::load(ctx, mine, gradient, v);
   spread::forward(ctx, mine, tersum::sign_key(1, seed), shared, v);
   wide{}.encode(ctx, mine, tersum::dither_key{}, 1.0f, v, words);
   wide::decode(ctx, words, 1, v);
   spread::synchronize(ctx);
   spread::backward(ctx, mine, tersum::sign_key(1, seed), shared, v);
-  store_chunk(ctx, mine, v, rounded);
+  tersum::block_values<2048>::store(ctx, mine, v, rounded);
 }

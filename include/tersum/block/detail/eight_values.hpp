@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Eight consecutive values between memory and registers, and values within what sums of ranks can hold: kernel body parts.
+//! Eight values of a thread between memory and registers, and values within what sums of ranks can hold: kernel body parts.
 
 #pragma once
 
+#include <tersum/block/thread_values.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/std.hpp>
@@ -61,77 +62,6 @@ template <gradient_element Element>
 #endif
 }
 
-//! @brief Loads four consecutive values whose address is a multiple of their size.
-template <class Context, class Element>
-TERSUM_BODY void load_four(Context const& ctx, Element const* from, float* v)
-{
-  if constexpr (sizeof(Element) == 4) {
-    word4 const four = ctx.load(reinterpret_cast<word4 const*>(from));
-    v[0]             = Context::from_bits(four.x);
-    v[1]             = Context::from_bits(four.y);
-    v[2]             = Context::from_bits(four.z);
-    v[3]             = Context::from_bits(four.w);
-  } else {
-    std::uint64_t const four = ctx.load(reinterpret_cast<std::uint64_t const*>(from));
-    TERSUM_UNROLL
-    for (int i = 0; i < 4; ++i) {
-      v[i] = Context::value(Element::from_bits(static_cast<std::uint16_t>(four >> 16 * i)));
-    }
-  }
-}
-
-//! @brief Stores four consecutive values at an address that is a multiple of their size.
-template <class Context, class Element>
-TERSUM_BODY void store_four(Context const& ctx, Element* to, float const* v)
-{
-  if constexpr (sizeof(Element) == 4) {
-    ctx.store(
-      reinterpret_cast<word4*>(to),
-      word4{Context::bits(v[0]), Context::bits(v[1]), Context::bits(v[2]), Context::bits(v[3])});
-  } else {
-    std::uint64_t const high = Context::template pack<Element>(v[2], v[3]);
-    ctx.store(reinterpret_cast<std::uint64_t*>(to),
-              Context::template pack<Element>(v[0], v[1]) | high << 32);
-  }
-}
-
-//! @brief Loads eight consecutive values whose address is a multiple of 16 bytes.
-template <class Context, class Element>
-TERSUM_BODY void load_eight(Context const& ctx, Element const* from, float* v)
-{
-  if constexpr (sizeof(Element) == 4) {
-    load_four(ctx, from, v);
-    load_four(ctx, from + 4, v + 4);
-  } else {
-    word4 const four             = ctx.load(reinterpret_cast<word4 const*>(from));
-    std::uint32_t const words[4] = {four.x, four.y, four.z, four.w};
-    TERSUM_UNROLL
-    for (int i = 0; i < 4; ++i) {
-      v[2 * i]     = Context::value(Element::from_bits(static_cast<std::uint16_t>(words[i])));
-      v[2 * i + 1] = Context::value(Element::from_bits(static_cast<std::uint16_t>(words[i] >> 16)));
-    }
-  }
-}
-
-//! @brief Stores eight consecutive values at an address that is a multiple of 16 bytes. If they are means, `Finite` rounds
-//! to the largest half instead of to infinity.
-template <bool Finite = false, class Context, class Element>
-TERSUM_BODY void store_eight(Context const& ctx, Element* to, float const* v)
-{
-  if constexpr (sizeof(Element) == 4) {
-    store_four(ctx, to, v);
-    store_four(ctx, to + 4, v + 4);
-  } else {
-    std::uint32_t words[4];
-    TERSUM_UNROLL
-    for (int i = 0; i < 4; ++i) {
-      words[i] = Finite ? Context::template pack_finite<Element>(v[2 * i], v[2 * i + 1])
-                        : Context::template pack<Element>(v[2 * i], v[2 * i + 1]);
-    }
-    ctx.store(reinterpret_cast<word4*>(to), word4{words[0], words[1], words[2], words[3]});
-  }
-}
-
 //! @brief Where a thread's eight of `Count` neighbouring coordinates are, if Count / 8 threads share them. Where `Element` is a
 //! float, it has four in either half, so that sixteen bytes of every thread fill whole sectors of memory; eight neighbours of
 //! 16 bits do so as they are.
@@ -166,10 +96,10 @@ template <int Apart, class Context, class Element>
 TERSUM_BODY void load_fours(Context const& ctx, Element const* from, float* v)
 {
   if constexpr (Apart == 4) {
-    load_eight(ctx, from, v);
+    thread_values<8>::load(ctx, from, v);
   } else {
-    load_four(ctx, from, v);
-    load_four(ctx, from + Apart, v + 4);
+    thread_values<4>::load(ctx, from, v);
+    thread_values<4>::load(ctx, from + Apart, v + 4);
   }
 }
 
@@ -178,10 +108,10 @@ template <int Apart, class Context, class Element>
 TERSUM_BODY void store_fours(Context const& ctx, Element* to, float const* v)
 {
   if constexpr (Apart == 4) {
-    store_eight(ctx, to, v);
+    thread_values<8>::store<false>(ctx, v, to);
   } else {
-    store_four(ctx, to, v);
-    store_four(ctx, to + Apart, v + 4);
+    thread_values<4>::store<false>(ctx, v, to);
+    thread_values<4>::store<false>(ctx, v + 4, to + Apart);
   }
 }
 
@@ -310,7 +240,7 @@ template <class Element, class Context>
 TERSUM_BODY void load_some(Context const& ctx, Element const* from, int left, float (&v)[8])
 {
   if (has_eight(left) && moves_at_once<4>(from)) {
-    load_eight(ctx, from, v);
+    thread_values<8>::load(ctx, from, v);
   } else {
     TERSUM_UNROLL
     for (int j = 0; j < 8; ++j) { v[j] = j < left ? Context::value(ctx.load(from + j)) : 0.0f; }

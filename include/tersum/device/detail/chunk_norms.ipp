@@ -43,7 +43,7 @@ struct chunk_norms_kernel {
       std::uint64_t const begin  = number * Size + member * shape::row;
       if (regular) {
         auto const load = [&](int within, float* v) {
-          load_eight(ctx, values + begin + static_cast<unsigned>(within), v);
+          thread_values<8>::load(ctx, values + begin + static_cast<unsigned>(within), v);
         };
         add_squares<shape, Context>(ctx, load, parts[i]);
       } else {

@@ -4,7 +4,7 @@
 //! @file
 //! Definitions of device/quantize.hpp.
 
-#include <tersum/block/block_load.hpp>
+#include <tersum/block/block_values.hpp>
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/config.hpp>
 #include <tersum/device/detail/perform.hpp>
@@ -20,6 +20,7 @@ namespace detail {
 template <int Size, class Quantizer, class Reducer, class Element>
 struct quantize_kernel : chunk_launch<Size> {
   using chunk = block_chunk<Size>;
+  using array = block_values<Size, true>;
   using order = block_hadamard<Size, false>;
   using codes = block_codes<Size, Quantizer, Reducer>;
 
@@ -36,7 +37,7 @@ struct quantize_kernel : chunk_launch<Size> {
     chunk const mine = chunk::of(ctx, count);
     float v[32];
     std::uint32_t packed[codes::words];
-    load_chunk<true>(ctx, mine, values, v);
+    array::load(ctx, mine, values, v);
     order::template to_wire<striped<Element>>(
       ctx, v, tile_storage<order>(ctx), mine.thread, mine.first);
     float const scale = mine.exists() ? ctx.load(scales + mine.chunk) : 0.0f;
@@ -71,6 +72,7 @@ template <class Chunker, class Reducer, class Element, class Word>
 template <int Size, class Quantizer, class Reducer, class Element>
 struct dequantize_kernel : chunk_launch<Size> {
   using chunk = block_chunk<Size>;
+  using array = block_values<Size, true>;
   using order = block_hadamard<Size, false>;
   using codes = block_codes<Size, Quantizer, Reducer>;
 
@@ -93,7 +95,7 @@ struct dequantize_kernel : chunk_launch<Size> {
     float const step = mine.exists() ? ctx.load(steps + mine.chunk) : 0.0f;
     TERSUM_UNROLL
     for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(v[i], step); }
-    store_chunk<true>(ctx, mine, v, values);
+    array::store(ctx, mine, v, values);
   }
 };
 

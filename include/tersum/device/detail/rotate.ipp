@@ -4,7 +4,7 @@
 //! @file
 //! Definitions of device/rotate.hpp.
 
-#include <tersum/block/block_load.hpp>
+#include <tersum/block/block_values.hpp>
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/block/group.hpp>
 #include <tersum/config.hpp>
@@ -25,6 +25,7 @@ template <class Rotator>
 struct array_rotation {
   static constexpr int size = Rotator::rotation_size;
   using chunk               = block_chunk<size>;
+  using array               = block_values<size, true>;
   using order               = block_hadamard<size, false>;
   using type                = typename rotation_of<Rotator, size>::type;
 
@@ -52,7 +53,7 @@ struct rotate_kernel : array_rotation<Rotator> {
     auto mine         = rotation::chunk::of(ctx, count);
     float* const tile = tile_storage<typename rotation::type>(ctx);
     float v[32];
-    load_chunk<true>(ctx, mine, values, v);
+    rotation::array::load(ctx, mine, values, v);
     if (striped<Element>) { rearrange<false>(ctx, mine, tile, v); }
     if constexpr (rotation::in_registers) {
       using hadamard = typename rotation::type;
@@ -65,7 +66,7 @@ struct rotate_kernel : array_rotation<Rotator> {
       rearrange<true>(ctx, mine, tile, v);
     }
     mine.length = mine.exists() ? rotation::size : 0;
-    store_chunk<true>(ctx, mine, v, rotated);
+    rotation::array::store(ctx, mine, v, rotated);
   }
 };
 
@@ -88,7 +89,7 @@ struct rotate_back_kernel : array_rotation<Rotator> {
     whole.length      = mine.exists() ? rotation::size : 0;
     float* const tile = tile_storage<typename rotation::type>(ctx);
     float v[32];
-    load_chunk<true>(ctx, whole, rotated, v);
+    rotation::array::load(ctx, whole, rotated, v);
     if constexpr (rotation::in_registers) {
       using hadamard = typename rotation::type;
       order::template to_wire<true>(ctx, v, tile, mine.thread, mine.first);
@@ -102,7 +103,7 @@ struct rotate_back_kernel : array_rotation<Rotator> {
     if (striped<Element>) { rearrange<true>(ctx, mine, tile, v); }
     TERSUM_UNROLL
     for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(v[i], rotation::unit); }
-    store_chunk<true>(ctx, mine, v, values);
+    rotation::array::store(ctx, mine, v, values);
   }
 };
 

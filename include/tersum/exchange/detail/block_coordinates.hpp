@@ -7,7 +7,7 @@
 #pragma once
 
 #include <tersum/block/block_group.hpp>
-#include <tersum/block/block_load.hpp>
+#include <tersum/block/block_values.hpp>
 #include <tersum/block/detail/lane_row.hpp>
 #include <tersum/block/detail/ordered_sums.hpp>
 #include <tersum/codec_kinds.hpp>

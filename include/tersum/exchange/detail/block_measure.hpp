@@ -69,7 +69,7 @@ TERSUM_BODY void load_for_norm(Context const& ctx,
 {
   [[maybe_unused]] float const weight = weight_of_kept(args);
   if constexpr (Codec::rotates_all) {
-    load_eight(ctx, args.rotated + first, v);
+    thread_values<8>::load(ctx, args.rotated + first, v);
   } else if constexpr (Edge) {
     load_edge_for_norm<codec_norm_shape<Codec, Element>>(ctx, left, v, [&](int at) {
       float value = Context::value(ctx.load(args.gradient + first + at));
@@ -81,10 +81,10 @@ TERSUM_BODY void load_for_norm(Context const& ctx,
       return value;
     });
   } else {
-    load_eight(ctx, args.gradient + first, v);
+    thread_values<8>::load(ctx, args.gradient + first, v);
     if constexpr (feeds_back<Codec>) {
       float kept[8];
-      load_eight(ctx, args.residual + first, kept);
+      thread_values<8>::load(ctx, args.residual + first, kept);
       TERSUM_UNROLL
       for (int j = 0; j < 8; ++j) {
         context_arithmetic<Context> const math{};
@@ -241,7 +241,7 @@ TERSUM_BODY void scaled_norms(Context const& ctx,
   float v[32];
   load_coordinates<Edge>(ctx, args, mine, v);
   divide_by_scales<Edge>(ctx, args, mine, v);
-  float const norm = block_norm(ctx, mine, v);
+  float const norm = block_norm<Codec::chunk_size>::squared(ctx, mine, nullptr, v);
   if (mine.active && mine.thread == 0) { store_norm(ctx, args, mine.chunk, norm); }
 }
 
@@ -262,13 +262,8 @@ TERSUM_BODY void chunk_magnitudes(Context const& ctx,
     hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
     hadamard::synchronize(ctx);
   }
-  // As unsigned integers the magnitudes order as floats do, with NaN above infinity.
-  std::uint32_t largest = 0;
-  TERSUM_UNROLL
-  for (int k = 0; k < 32; ++k) { largest = maximum(largest, Context::bits(v[k]) & 0x7fffffffu); }
-  largest = chunk_maximum(ctx, largest, mine, storage);
+  float magnitude = block_norm<Codec::chunk_size>::largest(ctx, mine, storage, v);
   if (mine.active && mine.thread == 0) {
-    float magnitude = Context::from_bits(largest);
     if constexpr (Codec::rotates_chunks || Codec::rotates_in_memory || Codec::rotates_all) {
       std::uint64_t const chunks = args.records[args.table[mine.chunk].tensor].chunks;
       magnitude                  = Context::divide(magnitude, rotation_root<Codec>(chunks));

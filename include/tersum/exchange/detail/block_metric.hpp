@@ -7,8 +7,8 @@
 #pragma once
 
 #include <tersum/block/block_group.hpp>
-#include <tersum/block/block_load.hpp>
 #include <tersum/block/block_norm.hpp>
+#include <tersum/block/block_values.hpp>
 #include <tersum/block/detail/eight_values.hpp>
 #include <tersum/block/detail/ordered_sums.hpp>
 #include <tersum/codec_kinds.hpp>
@@ -123,7 +123,7 @@ TERSUM_BODY void leave_metric(Context const& ctx,
       for (int i = 0; i < 32; ++i) {
         existing[i] = mine.active && mine.coordinate(i) < mine.length ? v[i] : 0.0f;
       }
-      float const decoded = block_norm(ctx, mine, existing);
+      float const decoded = block_norm<Codec::chunk_size>::squared(ctx, mine, nullptr, existing);
       float const square  = mine.active ? first_square(math, args, mine.chunk, decoded) : decoded;
       first               = first_scale(math, square, static_cast<std::uint32_t>(mine.length));
     }

@@ -88,7 +88,8 @@ struct part_codes<Quantizer> {
     TERSUM_UNROLL
     for (int r = 0; r < 4; ++r) {
       float values[8];
-      load_eight(own.ctx, reinterpret_cast<element const*>(codes) + first_of<Part>(own, r), values);
+      thread_values<8>::load(
+        own.ctx, reinterpret_cast<element const*>(codes) + first_of<Part>(own, r), values);
       TERSUM_UNROLL
       for (int i = 0; i < 8; ++i) { v[8 * r + i] = context::fma(values[i], scale, v[8 * r + i]); }
     }
@@ -98,9 +99,9 @@ struct part_codes<Quantizer> {
   TERSUM_BODY static void encode(
     Part const& own, float const (&v)[32], dither_key const&, float share_of, std::uint32_t* part)
   {
-    using context = typename Part::context_type;
-    float const scale =
-      scale_of_elements<element>(block_largest(own.ctx, own.mine, v, own.storage));
+    using context     = typename Part::context_type;
+    float const scale = scale_of_elements<element>(
+      block_norm<Part::size>::largest(own.ctx, own.mine, own.storage, v));
     if (!own.mine.active || own.place.level == 0) { return; }
     if (own.mine.thread == 0) {
       own.ctx.store(part + own.map.scale_word(own.place.index),
@@ -115,7 +116,7 @@ struct part_codes<Quantizer> {
       for (int i = 0; i < 8; ++i) {
         values[i] = scale > 0.0f ? context::multiply(v[8 * r + i], inverse) : 0.0f;
       }
-      store_eight(own.ctx, to + first_of<Part>(own, r), values);
+      thread_values<8>::store<false>(own.ctx, values, to + first_of<Part>(own, r));
     }
   }
 

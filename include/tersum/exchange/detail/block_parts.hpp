@@ -8,7 +8,7 @@
 #pragma once
 
 #include <tersum/block/block_group.hpp>
-#include <tersum/block/block_load.hpp>
+#include <tersum/block/block_values.hpp>
 #include <tersum/chunk/detail/chunk_choice.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/exchange/detail/block_coordinates.hpp>
@@ -339,7 +339,7 @@ struct chunk_in_lanes {
     if constexpr (owner_feeds_back<Codec>) {
       if (mine.active) {
         TERSUM_UNROLL
-        for (int r = 0; r < 4; ++r) { load_eight(ctx, kept(r), v + 8 * r); }
+        for (int r = 0; r < 4; ++r) { thread_values<8>::load(ctx, kept(r), v + 8 * r); }
         if constexpr (weighs_kept<Codec>) {
           float const weight = weight_of_kept(args);
           TERSUM_UNROLL
@@ -367,7 +367,7 @@ struct chunk_in_lanes {
     if (!mine.active) { return; }
     round_to_kept<residual_element<Codec>>(mine, draw_of_kept(args, mine.chunk, second_rank), v);
     TERSUM_UNROLL
-    for (int r = 0; r < 4; ++r) { store_eight(ctx, kept(r), v + 8 * r); }
+    for (int r = 0; r < 4; ++r) { thread_values<8>::store<false>(ctx, v + 8 * r, kept(r)); }
   }
 
   //! Decoded values to this rank's shard: those coordinates of the chunk that lie in it. If they are not finite it sets the flag of the

@@ -109,7 +109,7 @@ TERSUM_BODY void encode_scaled_casts(Context const& ctx,
         if constexpr (sizeof(wire_element) == 2) {
           store_fours_of_elements<4>(ctx, wire + r * quarter, rounded);
         } else {
-          store_eight(ctx, wire + r * quarter, rounded);
+          thread_values<8>::store<false>(ctx, rounded, wire + r * quarter);
         }
       }
     }
@@ -119,7 +119,7 @@ TERSUM_BODY void encode_scaled_casts(Context const& ctx,
     for (int i = 0; i < 32; ++i) { v[i] = Context::divide(v[i], scales[i]); }
     TERSUM_UNROLL
     for (int r = 0; r < 4; ++r) {
-      if (mine.active) { store_eight(ctx, wire + r * quarter, v + 8 * r); }
+      if (mine.active) { thread_values<8>::store<false>(ctx, v + 8 * r, wire + r * quarter); }
     }
   }
 }
@@ -136,7 +136,7 @@ TERSUM_BODY void inspect_scaled_casts(Context const& ctx,
     static_cast<std::uint64_t>(ctx.block_rank()) * ctx.block_threads() + ctx.thread_rank();
   if (own >= eights) { return; }
   float v[8];
-  load_eight(ctx, reinterpret_cast<wire_element const*>(args.payload) + own * 8, v);
+  thread_values<8>::load(ctx, reinterpret_cast<wire_element const*>(args.payload) + own * 8, v);
   bool sound = true;
   TERSUM_UNROLL
   for (int j = 0; j < 8; ++j) { sound = sound & is_finite(v[j]); }

@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include <tersum/block/block_load.hpp>
+#include <tersum/block/block_values.hpp>
 #include <tersum/exchange/detail/block_cast.hpp>
 #include <tersum/exchange/detail/block_coordinates.hpp>
 #include <tersum/exchange/detail/block_metric.hpp>

@@ -181,7 +181,7 @@ TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Eleme
     float sum[4][8]            = {};
     for (int k = 0; k < rank; ++k) {
       float q[8];
-      load_eight(ctx, right + k * product_stride + place, q);
+      thread_values<8>::load(ctx, right + k * product_stride + place, q);
       TERSUM_UNROLL
       for (int i = 0; i < 4; ++i) {
         float const p = left[k * product_stride + group + 16 * i];

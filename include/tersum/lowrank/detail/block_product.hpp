@@ -41,7 +41,7 @@ TERSUM_BODY void load_factor(Context const& ctx,
     int const count         = k < rank ? count_of_eight(length, row) : 0;
     float v[8];
     load_some(ctx, from + static_cast<unsigned>(k) * length + row, count, v);
-    store_eight(ctx, to + k * product_stride + i % 8 * 8, v);
+    thread_values<8>::store(ctx, v, to + k * product_stride + i % 8 * 8);
   }
 }
 
@@ -145,7 +145,8 @@ class block_product {
       ctx_.sync_block();
       TERSUM_UNROLL
       for (int i = 0; i < 4; ++i) {
-        store_eight(ctx_, tile_ + (group() + 16 * i) * product_stride + place(), next[i]);
+        thread_values<8>::store(
+          ctx_, next[i], tile_ + (group() + 16 * i) * product_stride + place());
       }
       std::uint64_t const terms = rows_ ? matrix_columns_ : matrix_rows_;
       load_factor<columns>(ctx_, from, terms, static_cast<int>(rank_), at, factor_);

@@ -196,8 +196,8 @@ TERSUM_BODY void store_rows(
     TERSUM_UNROLL
     for (int r = 0; r < 4; ++r) {
       Element* const row = first + tiles::coordinate(0, static_cast<unsigned>(r));
-      store_four(ctx, row, v + 8 * r);
-      store_four(ctx, row + 512, v + 8 * r + 4);
+      thread_values<4>::store(ctx, v + 8 * r, row);
+      thread_values<4>::store(ctx, v + 8 * r + 4, row + 512);
     }
   }
 }

@@ -8,7 +8,7 @@
 
 #include <tersum/block/block_chunk.hpp>
 #include <tersum/block/block_context.hpp>
-#include <tersum/block/detail/eight_values.hpp>
+#include <tersum/block/thread_values.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/std.hpp>
 #include <tersum/types.hpp>
@@ -57,10 +57,10 @@ TERSUM_BODY void load_quarter(Context const& ctx,
       }
     }
   } else if (exists) {
-    load_eight(ctx, first, v);
+    thread_values<8>::load(ctx, first, v);
     if constexpr (joins) {
       float others[8];
-      load_eight(ctx, second + begin, others);
+      thread_values<8>::load(ctx, second + begin, others);
       TERSUM_UNROLL
       for (int j = 0; j < 8; ++j) { v[j] = join(v[j], others[j]); }
     }
@@ -89,7 +89,7 @@ TERSUM_BODY void store_quarter(Context const& ctx,
       }
     }
   } else if (exists) {
-    store_eight<true>(ctx, first, v);
+    thread_values<8>::store(ctx, v, first);
   }
 }
 
@@ -135,68 +135,76 @@ TERSUM_BODY void pair_fours(Context const& ctx, bool odd, float const* from, flo
 
 }  // namespace detail
 
-//! @brief This thread's 32 coordinates as floats, loaded arrangement; zeros where the chunk has none. All threads of the warp call it.
-//! @param ctx   The machine.
-//! @param mine  This thread's chunk.
-//! @param from  The whole array, of float, half or bfloat16: `mine.offset` says where the chunk is. Whole chunks that are
-//!              aligned to 16 bytes are read 16 bytes at a time, others an element at a time.
-//! @param v     Receives the coordinates.
-//! @tparam Striped  For floats, as `block_hadamard::put` has them, which exchanges none.
+//! @brief A chunk between global memory and the registers of its threads, as floats in the *loaded* arrangement of `block_chunk`.
 //!
-//! On sm_90 a float takes 6.6 instructions to load and 5.5 to store, a value of 16 bits 5.2 and 3.9, those of edges included.
+//! All threads of the warp must call both functions, which need no shared memory. Whole chunks that are aligned to 16 bytes move 16
+//! bytes at a time, others an element at a time. On sm_90 a float takes 6.6 instructions to load and 5.5 to store, a value of 16 bits
+//! 5.2 and 3.9, those of edges included.
 //!
 //! @par Example
 //! @snippet examples/kernels/inside_your_kernel.hpp load
-template <bool Striped = false, block_context Context, int Size, gradient_element Element>
-TERSUM_BODY void load_chunk(Context const& ctx,
-                            block_chunk<Size> const& mine,
-                            Element const* from,
-                            float (&v)[32])
-{
-  constexpr int count = 16 / static_cast<int>(sizeof(Element));
-  from += mine.offset;
-  if (detail::moves_in_eights<Size>(from, mine.length)) {
-    detail::each_piece<Striped>(mine, from, [&](Element const* at, int, int i) {
-      count == 4 ? detail::load_four(ctx, at, v + i) : detail::load_eight(ctx, at, v + i);
-    });
-  } else {
-    detail::each_piece<Striped>(mine, from, [&](Element const* at, int left, int i) {
-      TERSUM_UNROLL
-      for (int j = 0; j < count; ++j) {
-        v[i + j] = j < left ? Context::value(ctx.load(at + j)) : 0.0f;
-      }
-    });
-  }
-  if (!Striped && count == 4) { detail::pair_fours<false>(ctx, mine.thread % 2 != 0, v, v); }
-}
+//! @tparam Size     Coordinates in a chunk.
+//! @tparam Striped  Leaves floats as `block_hadamard::put` has them, so that threads exchange none.
+template <int Size, bool Striped = false>
+struct block_values {
+  using chunk = block_chunk<Size>;
 
-//! @brief Writes this thread's coordinates that exist, rounded to the nearest element that is finite: beyond the largest half that is
-//! +-65504, as in the means that the library decodes. NaN stays NaN. Called and arranged as `load_chunk`.
-template <bool Striped = false, block_context Context, int Size, gradient_element Element>
-TERSUM_BODY void store_chunk(Context const& ctx,
-                             block_chunk<Size> const& mine,
-                             float const (&v)[32],
-                             Element* to)
-{
-  constexpr int count  = 16 / static_cast<int>(sizeof(Element));
-  constexpr bool pairs = !Striped && count == 4;
-  float fours[32];
-  if (pairs) { detail::pair_fours<true>(ctx, mine.thread % 2 != 0, v, fours); }
-  float const* const from = pairs ? fours : v;
-  to += mine.offset;
-  if (detail::moves_in_eights<Size>(to, mine.length)) {
-    detail::each_piece<Striped>(mine, to, [&](Element* at, int, int i) {
-      count == 4 ? detail::store_four(ctx, at, from + i)
-                 : detail::store_eight<true>(ctx, at, from + i);
-    });
-  } else {
-    detail::each_piece<Striped>(mine, to, [&](Element* at, int left, int i) {
-      TERSUM_UNROLL
-      for (int j = 0; j < count; ++j) {
-        if (j < left) { ctx.store(at + j, Context::template finite_element<Element>(from[i + j])); }
-      }
-    });
+  //! @brief This thread's 32 coordinates; zeros where the chunk has none.
+  //! @param ctx   The machine.
+  //! @param mine  This thread's chunk.
+  //! @param from  The whole array, of float, half or bfloat16: `mine.offset` says where the chunk is.
+  //! @param v     Receives the coordinates.
+  template <block_context Context, gradient_element Element>
+  TERSUM_BODY static void load(Context const& ctx,
+                               chunk const& mine,
+                               Element const* from,
+                               float (&v)[32])
+  {
+    constexpr int count = 16 / static_cast<int>(sizeof(Element));
+    from += mine.offset;
+    if (detail::moves_in_eights<Size>(from, mine.length)) {
+      detail::each_piece<Striped>(mine, from, [&](Element const* at, int, int i) {
+        thread_values<count>::load(ctx, at, v + i);
+      });
+    } else {
+      detail::each_piece<Striped>(mine, from, [&](Element const* at, int left, int i) {
+        TERSUM_UNROLL
+        for (int j = 0; j < count; ++j) {
+          v[i + j] = j < left ? Context::value(ctx.load(at + j)) : 0.0f;
+        }
+      });
+    }
+    if (!Striped && count == 4) { detail::pair_fours<false>(ctx, mine.thread % 2 != 0, v, v); }
   }
-}
+
+  //! @brief Writes this thread's coordinates that exist, rounded to the nearest element that is finite: beyond the largest half that
+  //! is +-65504, as in the means that the library decodes. NaN stays NaN.
+  template <block_context Context, gradient_element Element>
+  TERSUM_BODY static void store(Context const& ctx,
+                                chunk const& mine,
+                                float const (&v)[32],
+                                Element* to)
+  {
+    constexpr int count  = 16 / static_cast<int>(sizeof(Element));
+    constexpr bool pairs = !Striped && count == 4;
+    float fours[32];
+    if (pairs) { detail::pair_fours<true>(ctx, mine.thread % 2 != 0, v, fours); }
+    float const* const from = pairs ? fours : v;
+    to += mine.offset;
+    if (detail::moves_in_eights<Size>(to, mine.length)) {
+      detail::each_piece<Striped>(
+        mine, to, [&](Element* at, int, int i) { thread_values<count>::store(ctx, from + i, at); });
+    } else {
+      detail::each_piece<Striped>(mine, to, [&](Element* at, int left, int i) {
+        TERSUM_UNROLL
+        for (int j = 0; j < count; ++j) {
+          if (j < left) {
+            ctx.store(at + j, Context::template finite_element<Element>(from[i + j]));
+          }
+        }
+      });
+    }
+  }
+};
 
 }  // namespace tersum::inline v0
