@@ -20,7 +20,7 @@ namespace tersum::inline v0 {
 //!
 //! @par Example
 //! @snippet examples/kernels/cast_to_nvfp4.hpp load
-//! @tparam Size  A multiple of 4. Values of 16 bits move 8 bytes at a time where it is no multiple of 8.
+//! @tparam Size  A multiple of 4; of values of 16 bits 4, which move 8 bytes at a time, or a multiple of 8.
 template <int Size>
 struct thread_values {
   static_assert(Size > 0 && Size % 4 == 0, "tersum: thread_values<Size> needs a multiple of 4");
@@ -31,29 +31,32 @@ struct thread_values {
   template <class Context, gradient_element Element>
   TERSUM_BODY static void load(Context const& ctx, Element const* from, float* v)
   {
-    TERSUM_UNROLL
-    for (int i = 0; i < Size; i += each<Element>) {
-      if constexpr (sizeof(Element) == 4) {
-        word4 const four = ctx.load(reinterpret_cast<word4 const*>(from + i));
-        v[i]             = Context::from_bits(four.x);
-        v[i + 1]         = Context::from_bits(four.y);
-        v[i + 2]         = Context::from_bits(four.z);
-        v[i + 3]         = Context::from_bits(four.w);
-      } else if constexpr (each<Element> == 4) {
-        std::uint64_t const four = ctx.load(reinterpret_cast<std::uint64_t const*>(from + i));
-        TERSUM_UNROLL
-        for (int j = 0; j < 4; ++j) {
-          v[i + j] = Context::value(Element::from_bits(static_cast<std::uint16_t>(four >> 16 * j)));
-        }
-      } else {
-        word4 const four             = ctx.load(reinterpret_cast<word4 const*>(from + i));
-        std::uint32_t const words[4] = {four.x, four.y, four.z, four.w};
-        TERSUM_UNROLL
-        for (int j = 0; j < 8; ++j) {
-          auto const bits = static_cast<std::uint16_t>(words[j / 2] >> 16 * (j % 2));
-          v[i + j]        = Context::value(Element::from_bits(bits));
-        }
+    if constexpr (sizeof(Element) == 4) {
+      word4 const four = ctx.load(reinterpret_cast<word4 const*>(from));
+      v[0]             = Context::from_bits(four.x);
+      v[1]             = Context::from_bits(four.y);
+      v[2]             = Context::from_bits(four.z);
+      v[3]             = Context::from_bits(four.w);
+    } else if constexpr (Size == 4) {
+      std::uint64_t const four = ctx.load(reinterpret_cast<std::uint64_t const*>(from));
+      TERSUM_UNROLL
+      for (int i = 0; i < 4; ++i) {
+        v[i] = Context::value(Element::from_bits(static_cast<std::uint16_t>(four >> 16 * i)));
       }
+    } else {
+      static_assert(Size % 8 == 0, "tersum: thread_values of 16 bits are 4 or a multiple of 8");
+      word4 const four             = ctx.load(reinterpret_cast<word4 const*>(from));
+      std::uint32_t const words[4] = {four.x, four.y, four.z, four.w};
+      TERSUM_UNROLL
+      for (int i = 0; i < 4; ++i) {
+        v[2 * i] = Context::value(Element::from_bits(static_cast<std::uint16_t>(words[i])));
+        v[2 * i + 1] =
+          Context::value(Element::from_bits(static_cast<std::uint16_t>(words[i] >> 16)));
+      }
+    }
+    constexpr int rest = Size - each<Element>;
+    if constexpr (rest > 0) {
+      thread_values<rest>::load(ctx, from + each<Element>, v + each<Element>);
     }
   }
 
@@ -62,37 +65,32 @@ struct thread_values {
   template <bool Finite = true, class Context, gradient_element Element>
   TERSUM_BODY static void store(Context const& ctx, float const* v, Element* to)
   {
-    TERSUM_UNROLL
-    for (int i = 0; i < Size; i += each<Element>) {
-      if constexpr (sizeof(Element) == 4) {
-        float const* const w = v + i;
-        ctx.store(
-          reinterpret_cast<word4*>(to + i),
-          word4{
-            Context::bits(w[0]), Context::bits(w[1]), Context::bits(w[2]), Context::bits(w[3])});
+    if constexpr (sizeof(Element) == 4) {
+      ctx.store(
+        reinterpret_cast<word4*>(to),
+        word4{Context::bits(v[0]), Context::bits(v[1]), Context::bits(v[2]), Context::bits(v[3])});
+    } else {
+      auto const pair = [v](int i) {
+        return Finite ? Context::template pack_finite<Element>(v[i], v[i + 1])
+                      : Context::template pack<Element>(v[i], v[i + 1]);
+      };
+      if constexpr (Size == 4) {
+        std::uint64_t const high = pair(2);
+        ctx.store(reinterpret_cast<std::uint64_t*>(to), pair(0) | high << 32);
       } else {
-        std::uint32_t words[each<Element> / 2];
-        TERSUM_UNROLL
-        for (int j = 0; j < each<Element> / 2; ++j) {
-          float const low = v[i + 2 * j], high = v[i + 2 * j + 1];
-          words[j] = Finite ? Context::template pack_finite<Element>(low, high)
-                            : Context::template pack<Element>(low, high);
-        }
-        if constexpr (each<Element> == 4) {
-          ctx.store(reinterpret_cast<std::uint64_t*>(to + i),
-                    words[0] | static_cast<std::uint64_t>(words[1]) << 32);
-        } else {
-          ctx.store(reinterpret_cast<word4*>(to + i),
-                    word4{words[0], words[1], words[2], words[3]});
-        }
+        ctx.store(reinterpret_cast<word4*>(to), word4{pair(0), pair(2), pair(4), pair(6)});
       }
+    }
+    constexpr int rest = Size - each<Element>;
+    if constexpr (rest > 0) {
+      thread_values<rest>::template store<Finite>(ctx, v + each<Element>, to + each<Element>);
     }
   }
 
  private:
   //! Values that move at a time.
   template <class Element>
-  static constexpr int each = sizeof(Element) == 2 && Size % 8 == 0 ? 8 : 4;
+  static constexpr int each = sizeof(Element) == 2 && Size > 4 ? 8 : 4;
 };
 
 }  // namespace tersum::inline v0
