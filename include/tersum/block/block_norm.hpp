@@ -62,9 +62,9 @@ struct block_norm {
       if (float const* const own = storage + mine.thread * row; mine.thread < 256 / row) {
         TERSUM_UNROLL
         for (int i = 0; i < Size; i += 256) {
-          float x[row];
-          if constexpr (row == 4) {
-            thread_values<row>::load(ctx, own + i, x);
+          float x[4];
+          if (row == 4) {
+            thread_values<4>::load(ctx, own + i, x);
           } else {
             TERSUM_UNROLL
             for (int j = 0; j < row; ++j) { x[j] = own[i + j]; }

@@ -22,8 +22,8 @@ namespace tersum::inline v0 {
 //! decoded has the projection onto the values that they have themselves, so that products with it are right in the mean over
 //! rotations. It is 0 for a chunk of zeros, and NaN where a value is not finite.
 //!
-//! All threads of the warp (above 1024 coordinates, of the block) must call. Chunks of more than 1024 coordinates need `Size / 1024`
-//! floats of shared memory, which are in use until the next barrier; others none. On sm_90 a value takes 15 instructions to encode with
+//! All threads of the warp (above 1024 coordinates, of the block) must call. Chunks of more than 1024 coordinates need
+//! `storage_floats` of shared memory, which are in use until the next barrier; others none. On sm_90 a value takes 15 instructions to encode with
 //! 2 or 4 bits, whose levels lie in the lanes of a warp, and 3 to decode; under other widths each level is a comparison or two.
 //!
 //! @par Example
@@ -35,9 +35,13 @@ struct block_levels {
   using chunk = block_chunk<Size>;
 
   static constexpr int words = Codebook::bits;  //!< Of a thread.
+  //! Floats of shared memory of a chunk.
+  static constexpr int storage_floats = chunk::in_warp ? 0 : Size / 1024;
+  //! Whether the levels lie in the lanes of a warp.
+  static constexpr bool in_lanes = detail::in_lanes<Codebook>;
 
   //! @brief Returns the scale of the chunk, on all its threads.
-  //! @param storage  `Size / 1024` floats, or nullptr.
+  //! @param storage  `storage_floats`, or nullptr.
   template <block_context Context>
   [[nodiscard]] TERSUM_BODY static float encode(Context const& ctx,
                                                 chunk const& mine,
@@ -45,20 +49,28 @@ struct block_levels {
                                                 float const (&v)[32],
                                                 std::uint32_t (&packed)[detail::extent(words)])
   {
-    float const energy = detail::energy_of(ctx, mine, storage, v);
-    bool const sound   = detail::is_sound(energy);
-    float const root   = detail::unit_scale<Size>(ctx, sound ? energy : 1.0f);
-    float product      = 0;
+    return detail::code_chunk<in_lanes>(ctx, mine, storage, v, [&](float root, bool sound) {
+      float const product = code(ctx, root, v, packed);
+      TERSUM_UNROLL
+      for (std::uint32_t& word : packed) { word = sound ? word : 0u; }
+      return product;
+    });
+  }
+
+  //! @brief What `encode` is made of: rounds a thread's values times `root`, one over the root mean square of the chunk. Returns the sum of
+  //! |v| * level.
+  template <block_context Context>
+  [[nodiscard]] TERSUM_BODY static float code(Context const& ctx,
+                                              float root,
+                                              float const (&v)[32],
+                                              std::uint32_t (&packed)[detail::extent(words)])
+  {
     if constexpr (in_lanes) {
-      product = detail::codebook_lanes<Codebook>::template code_values<(Size >= 1024)>(
+      return detail::codebook_lanes<Codebook>::template code_values<(Size >= 1024)>(
         ctx, root, v, packed);
     } else {
-      product = detail::code_values_alone<Codebook>(root, v, packed);
+      return detail::code_values_alone<Codebook>(root, v, packed);
     }
-    TERSUM_UNROLL
-    for (std::uint32_t& word : packed) { word = sound ? word : 0u; }
-    return detail::scale_of_levels<in_lanes>(
-      ctx, energy, detail::chunk_total(ctx, product, mine, storage));
   }
 
   //! @brief Adds scale times the levels of the codes to values.
@@ -103,11 +115,6 @@ struct block_levels {
   {
     return (mine.chunk * (Size / 32) + mine.thread) * words;
   }
-
-  static constexpr bool in_lanes = [] {
-    if constexpr (table_codebook<Codebook>) { return detail::codebook_lanes<Codebook>::encodes; }
-    return false;
-  }();
 };
 
 }  // namespace tersum::inline v0

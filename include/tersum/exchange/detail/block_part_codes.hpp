@@ -13,6 +13,7 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/exchange_parts.hpp>
+#include <tersum/quantize/block_levels.hpp>
 #include <tersum/quantize/detail/block_codebook.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/quantize/dither.hpp>
@@ -39,38 +40,54 @@ struct part_codes {
                               float scale,
                               float (&v)[32])
   {
-    add_codes<Quantizer, Part::in_step>(
-      own.ctx, own.tables, codes + own.mine.thread * Quantizer::bits, scale, v);
+    std::uint32_t words[Quantizer::bits];
+    load_codes(own.ctx, codes + own.mine.thread * Quantizer::bits, words);
+    if constexpr (has_levels<Part> || !table_codebook<Quantizer>) {
+      block_levels<Part::size, Quantizer>::add(own.ctx, words, scale, v);
+    } else {
+      TERSUM_UNROLL
+      for (int k = 0; k < 32; ++k) {
+        add_level<Quantizer>(own.ctx, own.tables, words, k, scale, v);
+      }
+    }
   }
 
   template <class Dither, class Part>
   TERSUM_BODY static void encode(
     Part const& own, float const (&v)[32], dither_key const&, float share_of, std::uint32_t* part)
   {
-    using context      = typename Part::context_type;
-    bool const travels = own.mine.active && own.place.level > 0;
-    float const energy = energy_of(own.ctx, own.mine, own.storage, v);
-    bool const sound   = is_sound(energy);
-    float const root   = unit_scale<Part::size>(own.ctx, sound ? energy : 1.0f);
-    float product      = 0.0f;
-    if (Part::in_step || travels) {
-      at_level_of(own.map, own.args.codec, own.place.level, [&](auto const& codec) {
-        using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
-        std::uint32_t words[quantizer::bits];
-        product = code_values<quantizer, Part::in_step>(own.ctx, own.tables, root, v, words);
-        TERSUM_UNROLL
-        for (int w = 0; w < quantizer::bits; ++w) { words[w] = sound ? words[w] : 0u; }
-        store_codes(own.ctx, part + (own.place.word + own.mine.thread * quantizer::bits), words);
-      });
-    }
-    float const products    = chunk_total(own.ctx, product, own.mine, own.storage);
+    using context           = typename Part::context_type;
+    bool const travels      = own.mine.active && own.place.level > 0;
     constexpr bool moderate = Part::in_step && table_codebook<Quantizer>;
-    float const scale       = scale_of_levels<moderate>(own.ctx, energy, products);
+    auto const code         = [&](float root, bool sound) {
+      float product = 0.0f;
+      if (Part::in_step || travels) {
+        at_level_of(own.map, own.args.codec, own.place.level, [&](auto const& codec) {
+          using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
+          std::uint32_t words[quantizer::bits];
+          if constexpr (has_levels<Part>) {
+            product = block_levels<Part::size, quantizer>::code(own.ctx, root, v, words);
+          } else {
+            product = code_values<quantizer>(own.ctx, own.tables, root, v, words);
+          }
+          TERSUM_UNROLL
+          for (int w = 0; w < quantizer::bits; ++w) { words[w] = sound ? words[w] : 0u; }
+          store_codes(own.ctx, part + (own.place.word + own.mine.thread * quantizer::bits), words);
+        });
+      }
+      return product;
+    };
+    float const scale = code_chunk<moderate>(own.ctx, own.mine, own.storage, v, code);
     if (travels && own.mine.thread == 0) {
       own.ctx.store(part + own.map.scale_word(own.place.index),
                     context::bits(context::multiply(scale, share_of)));
     }
   }
+
+ private:
+  //! Whether all lanes of a warp look up together, and find the levels in each other's registers.
+  template <class Part>
+  static constexpr bool has_levels = Part::in_step&& in_lanes<Quantizer>;
 };
 
 //! @brief Elements in the order of the gradient, sixteen bytes at a time.

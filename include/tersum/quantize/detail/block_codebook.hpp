@@ -59,12 +59,17 @@ template <class Codec>
 inline constexpr bool looks_up_in_step =
   Codec::rotation::threads >= 32 && !several_bits<Codec> && !selects<Codec>;
 
+//! @brief Whether the levels of a codebook lie in the lanes of a warp.
+template <class Quantizer>
+inline constexpr bool in_lanes = requires
+{
+  requires codebook_lanes<Quantizer>::encodes;
+};
+
 //! @brief Whether kernels of a codec look up what a quantizer does in shared memory.
 template <class Codec, class Quantizer>
-inline constexpr bool needs_tables = has_tables_of<Quantizer> && !requires
-{
-  requires looks_up_in_step<Codec> && codebook_lanes<Quantizer>::encodes;
-};
+inline constexpr bool needs_tables =
+  has_tables_of<Quantizer> && !(looks_up_in_step<Codec> && in_lanes<Quantizer>);
 
 //! @brief The words of a codebook, computed by the host's compiler; device code has a copy.
 template <class Quantizer>
@@ -221,53 +226,64 @@ template <bool Moderate, class Context>
   return scale;
 }
 
+//! @brief Rounds a chunk's values to levels of its root mean square. Returns what the levels are to be multiplied by, on all threads.
+//! @param code  code(root, sound) makes codes of a thread's values times `root`, or codes of 0 if the chunk is not sound, and returns the
+//!              sum of |v| * level.
+template <bool Moderate, class Context, int Size, class Code>
+[[nodiscard]] TERSUM_BODY float code_chunk(Context const& ctx,
+                                           block_chunk<Size> const& mine,
+                                           float* storage,
+                                           float const (&v)[32],
+                                           Code const& code)
+{
+  float const energy  = energy_of(ctx, mine, storage, v);
+  bool const sound    = is_sound(energy);
+  float const product = code(unit_scale<Size>(ctx, sound ? energy : 1.0f), sound);
+  return scale_of_levels<Moderate>(ctx, energy, chunk_total(ctx, product, mine, storage));
+}
+
 //! @brief Rounds a thread's values times `scale`, one over the root mean square, to codes. Returns their words and the sum
 //! of |v| * level.
-//! @tparam InStep  All lanes of the warp call.
-template <table_codebook Quantizer, bool InStep = false, class Context>
-TERSUM_BODY float code_values(Context const& ctx,
+template <table_codebook Quantizer, class Context>
+TERSUM_BODY float code_values(Context const&,
                               std::uint32_t const* tables,
                               float scale,
                               float const (&v)[32],
                               std::uint32_t (&words)[Quantizer::bits])
 {
-  if constexpr (InStep && codebook_lanes<Quantizer>::encodes) {
-    return codebook_lanes<Quantizer>::code_values(ctx, scale, v, words);
-  } else {
-    constexpr int bits              = Quantizer::bits;
-    constexpr int half              = Quantizer::magnitudes;
-    std::uint32_t const* const mine = tables + codebook_words<Quantizer>::first;
-    auto const* const levels        = reinterpret_cast<float const*>(mine);
-    TERSUM_UNROLL
-    for (int w = 0; w < bits; ++w) { words[w] = 0; }
-    float product = 0.0f;
-    TERSUM_UNROLL
-    for (int k = 0; k < 32; ++k) {
-      std::uint32_t const value = Context::bits(v[k]);
-      float const magnitude     = Context::from_bits(value & 0x7fffffffu);
-      std::uint32_t cell        = 0;
-      if constexpr (half > 1) {
-        // The point of the grid just below the value tells the cell, up to one boundary: see `cell_grid`.
-        constexpr int points = cell_grid<Quantizer>::points;
-        float const normal   = Context::multiply(magnitude, scale);
-        float const shifted  = Context::fma(normal, static_cast<float>(points), 8388607.5f);
-        std::int32_t const point =
-          Context::add_clamp(static_cast<std::int32_t>(Context::bits(shifted)),
-                             -0x4b000000,
-                             cell_grid<Quantizer>::count - 1);
-        cell = reinterpret_cast<std::uint8_t const*>(mine + 2 * half)[point];
-        cell += normal >= levels[half + static_cast<int>(cell)] ? 1u : 0u;
-      }
-      product                  = Context::fma(magnitude, levels[cell], product);
-      std::uint32_t const code = cell | (value >> (32 - bits) & static_cast<unsigned>(half));
-      constexpr int all        = 32;
-      int const word           = k * bits / all;
-      int const shift          = k * bits % all;
-      words[word] += code << shift;
-      if (shift + bits > all) { words[word + 1] |= code >> (all - shift); }
+  constexpr int bits              = Quantizer::bits;
+  constexpr int half              = Quantizer::magnitudes;
+  std::uint32_t const* const mine = tables + codebook_words<Quantizer>::first;
+  auto const* const levels        = reinterpret_cast<float const*>(mine);
+  TERSUM_UNROLL
+  for (int w = 0; w < bits; ++w) { words[w] = 0; }
+  float product = 0.0f;
+  TERSUM_UNROLL
+  for (int k = 0; k < 32; ++k) {
+    std::uint32_t const value = Context::bits(v[k]);
+    float const magnitude     = Context::from_bits(value & 0x7fffffffu);
+    std::uint32_t cell        = 0;
+    if constexpr (half > 1) {
+      // The point of the grid just below the value tells the cell, up to one boundary: see `cell_grid`.
+      constexpr int points = cell_grid<Quantizer>::points;
+      float const normal   = Context::multiply(magnitude, scale);
+      float const shifted  = Context::fma(normal, static_cast<float>(points), 8388607.5f);
+      std::int32_t const point =
+        Context::add_clamp(static_cast<std::int32_t>(Context::bits(shifted)),
+                           -0x4b000000,
+                           cell_grid<Quantizer>::count - 1);
+      cell = reinterpret_cast<std::uint8_t const*>(mine + 2 * half)[point];
+      cell += normal >= levels[half + static_cast<int>(cell)] ? 1u : 0u;
     }
-    return product;
+    product                  = Context::fma(magnitude, levels[cell], product);
+    std::uint32_t const code = cell | (value >> (32 - bits) & static_cast<unsigned>(half));
+    constexpr int all        = 32;
+    int const word           = k * bits / all;
+    int const shift          = k * bits % all;
+    words[word] += code << shift;
+    if (shift + bits > all) { words[word + 1] |= code >> (all - shift); }
   }
+  return product;
 }
 
 //! @brief The same of any codebook, without tables. No code of values that are not finite travels.
@@ -285,7 +301,7 @@ TERSUM_BODY float code_values_alone(float scale,
   }
   return product;
 }
-template <codebook Quantizer, bool InStep = false, class Context>
+template <codebook Quantizer, class Context>
 requires(!table_codebook<Quantizer>) TERSUM_BODY
   float code_values(Context const&,
                     std::uint32_t const*,
@@ -331,25 +347,6 @@ TERSUM_BODY void add_codes_alone(Context const&,
   }
 }
 
-//! @brief The same of codes in memory, with tables.
-//! @tparam InStep  All lanes of the warp call.
-template <table_codebook Quantizer, bool InStep = false, class Context>
-TERSUM_BODY void add_codes(Context const& ctx,
-                           std::uint32_t const* tables,
-                           std::uint32_t const* from,
-                           float scale,
-                           float (&v)[32])
-{
-  std::uint32_t words[Quantizer::bits];
-  load_codes(ctx, from, words);
-  if constexpr (InStep && codebook_lanes<Quantizer>::decodes) {
-    codebook_lanes<Quantizer>::add_codes(ctx, words, scale, v);
-  } else {
-    TERSUM_UNROLL
-    for (int k = 0; k < 32; ++k) { add_level<Quantizer>(ctx, tables, words, k, scale, v); }
-  }
-}
-
 //! @brief Whether a warp decodes in step from the lanes of a codebook.
 template <class Codec, class Quantizer>
 inline constexpr bool decodes_in_step = requires
@@ -370,16 +367,6 @@ TERSUM_BODY void scaled_levels(Context const& ctx,
   float const level  = Context::fma(codebook_lanes<Quantizer>::of_code(ctx), scale, 0.0f);
   TERSUM_UNROLL
   for (int k = 0; k < 32; ++k) { v[k] = ctx.shuffle(level, words[k * bits / 32] >> k * bits % 32); }
-}
-
-//! @brief The same of other codebooks.
-template <codebook Quantizer, bool InStep = false, class Context>
-requires(!table_codebook<Quantizer>) TERSUM_BODY void add_codes(
-  Context const& ctx, std::uint32_t const*, std::uint32_t const* from, float scale, float (&v)[32])
-{
-  std::uint32_t words[Quantizer::bits];
-  load_codes(ctx, from, words);
-  add_codes_alone<Quantizer>(ctx, words, scale, v);
 }
 
 }  // namespace tersum::inline v0::detail
