@@ -268,9 +268,7 @@ TEST_CASE_TEMPLATE("[block scope] values stored are finite", T, float, half, bfl
   float v[16], back[16];
   for (int i = 0; i < 16; ++i) { v[i] = std::ldexp(static_cast<float>(i * 331 - 9), 2 * i); }
   on_a_thread([&](auto const& ctx) {
-    using values = thread_values<16>;
-    values::store(ctx, v, to);
-    values::load(ctx, to, back);
+    thread_values<16>::store(ctx, v, to), thread_values<16>::load(ctx, to, back);
   });
   for (int i = 0; i < 16; ++i) { CHECK(back[i] == to_float(detail::finite_from_float<T>(v[i]))); }
 }
