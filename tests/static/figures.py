@@ -37,9 +37,9 @@ def code_of(text):
 
 
 def declared_in(text):
-    """Names of types, concepts and traits that a header declares in namespaces of its own, outside of `detail`."""
+    """Names of types, concepts and traits that a header declares outside of `detail`, but for pieces of kernels, which are no policies."""
     outside = re.split(r"namespace [\w:]*\bdetail\b", code_of(text))[0]
-    return set(re.findall(r"^(?:template <[^\n]*>\s*)?(?:struct|class|concept|enum class|inline constexpr bool) (\w+)",
+    return set(re.findall(r"^(?:template <[^\n]*>\s*)?(?:struct|class|concept|enum class|inline constexpr bool) (?!block_|thread_)(\w+)",
                           outside, re.MULTILINE))
 
 
