@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Everything but what is in interop/, transports and cuBLAS: what <tersum/tersum.hpp> has, the CUDA executor, checks of
+//! Everything but what is in interop/: what <tersum/tersum.hpp> has, the CUDA executor, checks of
 //! states on a device, and the pieces for kernels of one's own.
 
 #pragma once
