@@ -11,6 +11,7 @@
 #include <tersum/feedback/difference_feedback.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/reduce/widening_sum.hpp>
 
 using namespace tersum;
 

@@ -48,9 +48,10 @@ class chunk_in_rows {
   [[nodiscard]] int length() const { return static_cast<int>(entry.length); }
   [[nodiscard]] Element* gradient() const { return args.gradient + entry.offset; }
   //! Where the rank keeps what the chunk lost.
-  [[nodiscard]] kept_element* kept() const
+  [[nodiscard]] kept_element* kept() const { return args.residual; }
+  [[nodiscard]] kept_element* kept() const requires feeds_back<Codec>
   {
-    return args.residual + (feeds_back<Codec> ? entry.offset : 0);
+    return args.residual + entry.offset;
   }
 
   //! The chunk as an array of `size`: in place when it is whole and needs nothing added, else a copy.
@@ -66,53 +67,55 @@ class chunk_in_rows {
 
   //! The same of values that lie at `from`, of which `before` was kept.
   template <class Body>
-  void read(Element const* from,
-            [[maybe_unused]] kept_element const* before,
-            Body const& body) const
+  void read(Element const* from, kept_element const*, Body const& body) const
   {
-    if constexpr (!feeds_back<Codec> && !codes_differences<Codec>) {
-      if (is_whole()) {
-        body(from);
-        return;
-      }
-    }
-    alignas(64) array copy;
-    if constexpr (codes_differences<Codec>) {
-      float const* const held = args.parts.held + (from - args.gradient);
-      for (int i = 0; i < length(); ++i) { copy[i] = math::subtract(to_float(from[i]), held[i]); }
-    } else if constexpr (feeds_back<Codec>) {
-      alignas(64) float room[extent(kept_room)];
-      auto const* const weighed = with_weight(before, length(), room);
-      if constexpr (has_adds_lost<typename Codec::feedback_type>) {
-        add_residual(set, from, weighed, copy, entry.length);
-      } else {
-        for (int i = 0; i < length(); ++i) {
-          copy[i] = args.codec.feedback.before(math{}, to_float(from[i]), to_float(weighed[i]));
-        }
-      }
+    if (is_whole()) {
+      body(from);
     } else {
-      for (int i = 0; i < length(); ++i) { copy[i] = to_float(from[i]); }
+      read_copy([&](int i) { return to_float(from[i]); }, body);
     }
-    std::fill(copy + length(), copy + size, 0.0f);
-    body(static_cast<float const*>(copy));
+  }
+  template <class Body>
+  requires codes_differences<Codec>
+  void read(Element const* from, kept_element const*, Body const& body) const
+  {
+    float const* const held = args.parts.held + (from - args.gradient);
+    read_copy([&](int i) { return math::subtract(to_float(from[i]), held[i]); }, body);
+  }
+  template <class Body>
+  requires feeds_back<Codec>
+  void read(Element const* from, kept_element const* before, Body const& body) const
+  {
+    alignas(64) float room[extent(kept_room)];
+    auto const* const weighed = with_weight(before, length(), room);
+    if constexpr (has_adds_lost<typename Codec::feedback_type>) {
+      alignas(64) array copy;
+      add_residual(set, from, weighed, copy, entry.length);
+      std::fill(copy + length(), copy + size, 0.0f);
+      body(static_cast<float const*>(copy));
+    } else {
+      auto const& feedback = args.codec.feedback;
+      read_copy(
+        [&](int i) { return feedback.before(math{}, to_float(from[i]), to_float(weighed[i])); },
+        body);
+    }
   }
 
   //! Room for what was kept where it cannot be used in place.
   static constexpr int kept_room = weighs_kept<Codec> ? size : 1;
 
   //! What was kept with the weight of this step: itself, or in `room`.
-  template <std::size_t Size>
-  [[nodiscard]] auto with_weight(kept_element const* before,
-                                 [[maybe_unused]] int count,
-                                 [[maybe_unused]] float (&room)[Size]) const
+  [[nodiscard]] auto const* with_weight(kept_element const* before, int, float*) const
   {
-    if constexpr (weighs_kept<Codec>) {
-      auto const values = static_cast<std::size_t>(count);
-      static_cast<void>(convert_values(set, before, room, weight_of_kept(args), values));
-      return static_cast<float const*>(room);
-    } else {
-      return before;
-    }
+    return before;
+  }
+  [[nodiscard]] float const* with_weight(kept_element const* before,
+                                         int count,
+                                         float* room) const requires weighs_kept<Codec>
+  {
+    auto const values = static_cast<std::size_t>(count);
+    static_cast<void>(convert_values(set, before, room, weight_of_kept(args), values));
+    return room;
   }
 
   //! Writes what feedback keeps of the chunk.
@@ -141,17 +144,19 @@ class chunk_in_rows {
   template <class From, class Body>
   void in_units(From const* from, Body const& body) const
   {
-    if constexpr (in_metric<Codec>) {
-      using scale = metric_scale<Codec>;
-      if (is_whole()) {
-        body(divided<From, scale>{from, scales(), least()});
-      } else {
-        scale padded[extent(size)];
-        std::fill(std::copy_n(scales(), entry.length, padded), padded + size, scale{});
-        body(divided<From, scale>{from, padded, least()});
-      }
+    body(from);
+  }
+  template <class From, class Body>
+  requires in_metric<Codec>
+  void in_units(From const* from, Body const& body) const
+  {
+    using scale = metric_scale<Codec>;
+    if (is_whole()) {
+      body(divided<From, scale>{from, scales(), least()});
     } else {
-      body(from);
+      scale padded[extent(size)];
+      std::fill(std::copy_n(scales(), entry.length, padded), padded + size, scale{});
+      body(divided<From, scale>{from, padded, least()});
     }
   }
 
@@ -188,12 +193,12 @@ class chunk_in_rows {
 
   [[nodiscard]] rotation_key key() const { return {args.header->sign_key, number()}; }
 
-  //! Values in the units of the metric in those of the gradient.
-  void to_own_units([[maybe_unused]] float* values) const
+  //! Values in the units of the metric in those of the gradient. In a metric the rest of the array becomes zeros.
+  void to_own_units(float*) const {}
+  void to_own_units(float* values) const requires in_metric<Codec>
   {
-    if constexpr (in_metric<Codec>) {
-      multiply_by_scales(set, values, scales(), least(), values, entry.length);
-    }
+    multiply_by_scales(set, values, scales(), least(), values, entry.length);
+    std::fill(values + entry.length, values + size, 0.0f);
   }
 
   //! Decodes to the gradient, in its units again, where `decode_to(to)` writes all values in those of the metric, to floats, by
@@ -201,56 +206,76 @@ class chunk_in_rows {
   template <class Decode>
   void leave_metric(Decode const& decode_to) const
   {
-    Element* const to = gradient();
-    if constexpr (!in_metric<Codec>) {
-      if (is_whole()) {
-        decode_to(to);
-      } else {
-        Element copy[extent(size)];
-        decode_to(+copy);
-        std::copy_n(copy, entry.length, to);
+    leave_metric(0, entry.length, gradient(), decode_to);
+  }
+  template <class Decode>
+  requires in_metric<Codec>
+  void leave_metric(Decode const& decode_to) const
+  {
+    using whole = multiplied<Element, metric_scale<Codec>, false>;
+    decode_by(whole{gradient(), scales(), least(), 1.0f, 1.0f, 0}, decode_to);
+  }
+  template <class Decode>
+  requires keeps_metric<Codec>
+  void leave_metric(Decode const& decode_to) const
+  {
+    auto const& metric  = args.codec.metric;
+    float const largest = largest_of(set, scales(), entry.length);
+    float const lowest  = least_scale(math{}, metric, largest);
+    bool const keeps    = !step_is_poisoned(args);
+    if constexpr (has_steps_averaged<typename Codec::metric_type>) {
+      using whole       = multiplied<Element, metric_scale<Codec>, true>;
+      float const steps = metric.steps_averaged(static_cast<float>(args.header->step));
+      bool const usual  = steps >= 1.0f && steps < 0x1p60f;
+      if (keeps && usual && !is_unknown_scale(largest)) {
+        std::uint32_t const draw = first_draw(number(), args.header->sign_key);
+        decode_by(whole{gradient(), scales(), lowest, steps, 1.0f / steps, draw}, decode_to);
+        return;
       }
-    } else if constexpr (!keeps_metric<Codec>) {
-      decode_by(
-        multiplied<Element, metric_scale<Codec>, false>{to, scales(), least(), 1.0f, 1.0f, 0},
-        decode_to);
-    } else {
-      using scale         = metric_scale<Codec>;
-      auto const& metric  = args.codec.metric;
-      float const largest = largest_of(set, scales(), entry.length);
-      float const lowest  = least_scale(math{}, metric, largest);
-      bool const keeps    = !step_is_poisoned(args);
-      if constexpr (has_steps_averaged<typename Codec::metric_type>) {
-        float const steps = metric.steps_averaged(static_cast<float>(args.header->step));
-        bool const usual  = steps >= 1.0f && steps < 0x1p60f;
-        if (keeps && usual && !is_unknown_scale(largest)) {
-          std::uint32_t const draw = first_draw(number(), args.header->sign_key);
-          decode_by(
-            multiplied<Element, scale, true>{to, scales(), lowest, steps, 1.0f / steps, draw},
-            decode_to);
-          return;
-        }
-      }
-      alignas(64) array values;
-      decode_to(static_cast<float*>(values));
-      multiply_by_scales(set, values, scales(), lowest, to, entry.length);
-      if (keeps) { keep_scales(values, largest, lowest); }
     }
+    alignas(64) array values;
+    decode_to(+values);
+    multiply_by_scales(set, values, scales(), lowest, gradient(), entry.length);
+    if (keeps) { keep_scales(values, largest, lowest); }
+  }
+
+  //! The same of `count` values from coordinate `first` of the chunk on, to memory of their own. No scales follow.
+  template <class Decode>
+  void leave_metric(std::uint64_t first,
+                    std::uint64_t count,
+                    Element* to,
+                    Decode const& decode_to) const
+  {
+    if (count == std::uint64_t{size}) {
+      decode_to(to);
+    } else {
+      Element copy[extent(size)];
+      decode_to(+copy);
+      std::copy_n(copy + first, count, to);
+    }
+  }
+  template <class Decode>
+  requires in_metric<Codec>
+  void leave_metric(std::uint64_t first,
+                    std::uint64_t count,
+                    Element* to,
+                    Decode const& decode_to) const
+  {
+    alignas(64) array decoded;
+    decode_to(+decoded);
+    multiply_by_scales(set, decoded + first, scales() + first, least(), to, count);
   }
 
   //! Decoded values in the units of the gradient, in place. Scales that the library keeps follow them.
-  void leave_metric_in_place(array& values) const
+  void leave_metric_in_place(array& values) const { to_own_units(values); }
+  void leave_metric_in_place(array& values) const requires keeps_metric<Codec>
   {
-    if constexpr (keeps_metric<Codec>) {
-      alignas(64) array decoded;
-      std::copy_n(values, size, decoded);
-      float const largest = largest_of(set, scales(), entry.length);
-      float const lowest  = least_scale(math{}, args.codec.metric, largest);
-      to_own_units(values);
-      if (!step_is_poisoned(args)) { keep_scales(decoded, largest, lowest); }
-    } else {
-      to_own_units(values);
-    }
+    alignas(64) array decoded;
+    std::copy_n(values, size, decoded);
+    float const largest = largest_of(set, scales(), entry.length);
+    float const lowest  = least_scale(math{}, args.codec.metric, largest);
+    to_own_units(values);
+    if (!step_is_poisoned(args)) { keep_scales(decoded, largest, lowest); }
   }
 
   //! All values of a chunk that has not travelled: zeros, or NaN.
@@ -276,6 +301,16 @@ class chunk_in_rows {
   }
 
  private:
+  //! Calls body with an array of what value(i) gives for each coordinate.
+  template <class Value, class Body>
+  void read_copy(Value const& value, Body const& body) const
+  {
+    alignas(64) array copy;
+    for (int i = 0; i < length(); ++i) { copy[i] = value(i); }
+    std::fill(copy + length(), copy + size, 0.0f);
+    body(static_cast<float const*>(copy));
+  }
+
   //! What the kernels do, of which those of chunks that are not whole get copies.
   template <bool Keeps, class Scale, class Decode>
   void decode_by(multiplied<Element, Scale, Keeps> whole, Decode const& decode_to) const

@@ -54,26 +54,14 @@ class cast_in_rows : chunk_in_rows<Codec, Element> {
   //! Gradient to payload; with feedback what is not sent to the residual.
   void encode() const
   {
+    static_cast<void>(convert_values(set, this->gradient(), wire_, 1.0f, entry.length));
+  }
+  void encode() const requires selects<Codec>
+  {
     if (stays_ && !feeds_back<Codec>) { return; }
-    if constexpr (!selects<Codec>) {
-      static_cast<void>(convert_values(set, this->gradient(), wire_, 1.0f, entry.length));
-    } else {
-      this->read([&](auto const* whole) {
-        if constexpr (in_metric<Codec>) {
-          alignas(64) array quotients;
-          this->in_units(whole, [&](auto from) { load_whole(set, from, quotients, size); });
-          send(+quotients, quotients, whole);
-        } else if constexpr (!feeds_back<Codec>) {
-          send(whole, whole, whole);
-        } else if (this->is_whole()) {
-          send(this->gradient(), whole, whole);
-        } else {
-          Element padded[extent(size)]{};
-          std::copy_n(this->gradient(), entry.length, padded);
-          send(+padded, whole, whole);
-        }
-      });
-    }
+    this->read([&](auto const* whole) {
+      this->in_units(whole, [&](auto from) { send_from(from, whole); });
+    });
   }
 
   //! Sets the flag if a sum is not finite, before scales that the library keeps follow it.
@@ -94,54 +82,96 @@ class cast_in_rows : chunk_in_rows<Codec, Element> {
     }
     float const share = 1.0f / static_cast<float>(args.world);
     this->leave_metric([&](auto whole) {
-      bool sound = true;
       if (stays_) {
         this->store_unsent(0.0f, whole);
-      } else if constexpr (in_metric<Codec>) {
-        alignas(64) array values;
-        sound = convert_values(set, wire_, values, share, std::size_t{size});
-        store_whole(set, values, whole, size);
-      } else {
-        sound = convert_values(set, wire_, whole, share, entry.length);
+      } else if (!receive(share, whole) && !keeps_metric<Codec>) {
+        raise_flag(args);
       }
-      if (!sound && !keeps_metric<Codec>) { raise_flag(args); }
     });
   }
 
  private:
+  //! The sums on the wire as means in the units in which they travel. Returns whether all are finite.
+  //! @{
+  [[nodiscard]] bool receive(float share, Element* to) const
+  {
+    return convert_values(set, wire_, to, share, entry.length);
+  }
+  template <class To>
+  [[nodiscard]] bool receive(float share, To to) const
+  {
+    alignas(64) array values;
+    bool const sound = convert_values(set, wire_, values, share, std::size_t{size});
+    store_whole(set, values, to, size);
+    return sound;
+  }
+  //! @}
+
+  //! Sends what was read, which is `whole` in units of the gradient. Without feedback nothing is kept of it.
+  //! @{
+  template <class From, class Whole>
+  void send_from(From const* from, Whole const*) const
+  {
+    static_cast<void>(convert_values(set, from, wire_, 1.0f, std::size_t{size}));
+  }
+  template <class From, class Whole>
+  requires feeds_back<Codec>
+  void send_from(From const* from, Whole const* whole) const
+  {
+    if (this->is_whole()) {
+      send(this->gradient(), from, whole);
+    } else {
+      Element padded[extent(size)]{};
+      std::copy_n(this->gradient(), entry.length, padded);
+      send(+padded, from, whole);
+    }
+  }
+  template <class From, class Scale, class Whole>
+  void send_from(divided<From, Scale> const& from, Whole const* whole) const
+  {
+    alignas(64) array quotients;
+    load_whole(set, from, quotients, size);
+    send(+quotients, quotients, whole);
+  }
+  //! @}
+
   //! Sends values within what the sum of all ranks can hold, and keeps the rest: all of it where nothing is sent.
   //! @param measured  What says whether a value can be sent.
   //! @param whole     The values in units of the gradient.
+  //! @{
   template <class Measured, class Value, class Whole>
+  void send(Measured const*, Value const* values, Whole const*) const
+  {
+    static_cast<void>(convert_values(set, values, wire_, 1.0f, std::size_t{size}));
+  }
+  template <class Measured, class Value, class Whole>
+  requires feeds_back<Codec>
   void send(Measured const* measured, Value const* values, Whole const* whole) const
   {
-    if constexpr (!feeds_back<Codec>) {
-      static_cast<void>(convert_values(set, values, wire_, 1.0f, std::size_t{size}));
+    if (!stays_) {
+      convert_sendable(set, measured, values, args.parts.largest, wire_, std::size_t{size});
+    }
+    if (step_is_poisoned(args)) { return; }
+    auto* const kept   = this->kept();
+    std::uint32_t draw = draw_of_kept(args, this->number(), args.rank);
+    if constexpr (has_adds_lost<typename Codec::feedback_type> && !in_metric<Codec>) {
+      wire_element const* const sent = stays_ ? nullptr : wire_;
+      keep_finite_residual(set, measured, whole, sent, draw, kept, entry.length);
     } else {
-      if (!stays_) {
-        convert_sendable(set, measured, values, args.parts.largest, wire_, std::size_t{size});
-      }
-      if (step_is_poisoned(args)) { return; }
-      auto* const kept   = this->kept();
-      std::uint32_t draw = draw_of_kept(args, this->number(), args.rank);
-      if constexpr (has_adds_lost<typename Codec::feedback_type> && !in_metric<Codec>) {
-        wire_element const* const sent = stays_ ? nullptr : wire_;
-        keep_finite_residual(set, measured, whole, sent, draw, kept, entry.length);
-      } else {
-        alignas(64) array own;
-        // What is missing of a zero is a zero; in a metric it is a positive one.
-        std::fill_n(own, size, in_metric<Codec> ? -0.0f : 0.0f);
-        if (!stays_) { static_cast<void>(convert_values(set, wire_, own, 1.0f, entry.length)); }
-        this->to_own_units(own);
-        for (std::uint32_t i = 0; i < entry.length; ++i, draw += draw_stride) {
-          float const rest = this->after(whole[i], math::subtract(whole[i], own[i]), kept[i]);
-          if (is_sendable<wire_element>(to_float(measured[i])) && is_kept<Codec>(rest)) {
-            kept[i] = kept_value<residual_element<Codec>>(rest, draw);
-          }
+      alignas(64) array own;
+      // What is missing of a zero is a zero; in a metric it is a positive one.
+      std::fill_n(own, size, in_metric<Codec> ? -0.0f : 0.0f);
+      if (!stays_) { static_cast<void>(convert_values(set, wire_, own, 1.0f, entry.length)); }
+      this->to_own_units(own);
+      for (std::uint32_t i = 0; i < entry.length; ++i, draw += draw_stride) {
+        float const rest = this->after(whole[i], math::subtract(whole[i], own[i]), kept[i]);
+        if (is_sendable<wire_element>(to_float(measured[i])) && is_kept<Codec>(rest)) {
+          kept[i] = kept_value<residual_element<Codec>>(rest, draw);
         }
       }
     }
   }
+  //! @}
 
   wire_element* wire_;
   bool stays_ = false;
@@ -170,33 +200,35 @@ class codes_in_rows : chunk_in_rows<Codec, Element> {
   //! @param dither  Of this step.
   TERSUM_HOST_INLINE void encode(dither_key const& dither) const
   {
-    if (stays() && !feeds_back<Codec>) { return; }
+    if (stays()) { return; }
     this->read([&]<class From>(From const* from) {
-      if constexpr (!feeds_back<Codec>) {
-        code(dither, from, chunk_source<From>{from, nullptr}, nullptr);
+      code(dither, from, chunk_source<From>{from, nullptr}, nullptr);
+    });
+  }
+  TERSUM_HOST_INLINE void encode(dither_key const& dither) const requires feeds_back<Codec>
+  {
+    this->read([&](float const* from) {
+      using source    = chunk_source<Element, kept_element>;
+      auto* const to  = this->kept();
+      auto const step = args.steps[number()];
+      alignas(64) array own;
+      if (!stays()) {
+        code(dither, from, source{this->gradient(), to}, own);
+        this->rotate_back(own);
+        this->to_own_units(own);
+      }
+      if (step_is_poisoned(args)) { return; }
+      if (stays()) {
+        this->keep(from, from, to);
+        return;
+      }
+      float const decoded = -(step.decode * static_cast<float>(args.world));
+      if constexpr (has_adds_lost<typename Codec::feedback_type> &&
+                    std::is_same_v<kept_element, float>) {
+        fused_add(set, decoded, own, from, this->length(), to);
       } else {
-        using source    = chunk_source<Element, kept_element>;
-        auto* const to  = this->kept();
-        auto const step = args.steps[number()];
-        alignas(64) array own;
-        if (!stays()) {
-          code(dither, from, source{this->gradient(), to}, own);
-          this->rotate_back(own);
-          this->to_own_units(own);
-        }
-        if (step_is_poisoned(args)) { return; }
-        if (stays()) {
-          this->keep(from, from, to);
-        } else {
-          float const decoded = -(step.decode * static_cast<float>(args.world));
-          if constexpr (has_adds_lost<typename Codec::feedback_type> &&
-                        std::is_same_v<kept_element, float>) {
-            fused_add(set, decoded, own, from, this->length(), to);
-          } else {
-            fused_add(set, decoded, own, from, this->length(), own);
-            this->keep(from, own, to);
-          }
-        }
+        fused_add(set, decoded, own, from, this->length(), own);
+        this->keep(from, own, to);
       }
     });
   }

@@ -116,14 +116,13 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
   }
 
   //! Begins with what the owner kept of the chunk.
-  void begin_with_kept([[maybe_unused]] values& v) const
+  void begin_with_kept(values&) const {}
+  void begin_with_kept(values& v) const requires owner_feeds_back<Codec>
   {
-    if constexpr (owner_feeds_back<Codec>) {
-      alignas(64) float room[extent(base::kept_room)];
-      this->in_units(this->with_weight(owner_kept(), size, room),
-                     [&](auto from) { to_rows(from, v.rows); });
-      v.fresh = false;
-    }
+    alignas(64) float room[extent(base::kept_room)];
+    this->in_units(this->with_weight(owner_kept(), size, room),
+                   [&](auto from) { to_rows(from, v.rows); });
+    v.fresh = false;
   }
 
   //! Encodes values of the chunk in the units of the metric to a part: in place where no rotation and no conversion makes rows of them.
@@ -151,13 +150,21 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
   //! @param scale  By what the values were multiplied, in all.
   void give(float scale, values& v) const
   {
-    if constexpr (codes_differences<Codec>) {
-      // A difference that is not finite leaves what all ranks hold as it was.
-      if (scale > 0.0f && is_finite(scale)) { add_to_held(v); }
-    } else {
-      this->leave_metric([&](auto to) {
-        scale > 0.0f ? from_rows(v.rows, to) : this->store_unsent(0.0f * scale, to);
-      });
+    this->leave_metric([&](auto to) {
+      scale > 0.0f ? from_rows(v.rows, to) : this->store_unsent(0.0f * scale, to);
+    });
+  }
+
+  //! Decoded differences are added to what all ranks hold. One that is not finite leaves it as it was.
+  void give(float scale, values& v) const requires codes_differences<Codec>
+  {
+    if (!(scale > 0.0f && is_finite(scale))) { return; }
+    alignas(64) array added;
+    from_rows(v.rows, +added);
+    this->leave_metric_in_place(added);
+    Element* const to = this->gradient();
+    for (int i = 0; i < this->length(); ++i) {
+      to[i] = finite_from_float<Element>(math::add(to_float(to[i]), added[i]));
     }
   }
 
@@ -169,18 +176,7 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
     std::uint64_t const end   = std::min(entry.offset + entry.length, args.parts.end);
     Element* const to         = args.gradient + (begin - args.parts.begin);
     std::uint64_t const skip  = begin - entry.offset;
-    if constexpr (in_metric<Codec>) {
-      alignas(64) array decoded;
-      from_rows(v.rows, +decoded);
-      multiply_by_scales(
-        set, decoded + skip, this->scales() + skip, this->least(), to, end - begin);
-    } else if (end - begin == static_cast<std::uint64_t>(size)) {
-      from_rows(v.rows, to);
-    } else {
-      Element copy[extent(size)];
-      from_rows(v.rows, +copy);
-      std::copy_n(copy + skip, end - begin, to);
-    }
+    this->leave_metric(skip, end - begin, to, [&](auto all) { from_rows(v.rows, all); });
   }
 
   //! Writes what feedback keeps of values of which the codes of a part have been sent. Of a chunk that is not finite it keeps what it had: no
@@ -205,7 +201,6 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
     alignas(64) array lost;
     from_rows(v.rows, +lost);
     this->to_own_units(lost);
-    if constexpr (in_metric<Codec>) { std::fill(lost + entry.length, lost + size, 0.0f); }
     keep_values(
       set, lost, draw_of_kept(args, number(), second_rank), owner_kept(), std::size_t{size});
   }
@@ -262,18 +257,6 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
         set, key, number(), rows, part + place.word);
       part[map.scale_word(place.index)] = float_bits(scale * share);
     });
-  }
-
-  //! Adds decoded differences to what all ranks hold.
-  void add_to_held(values& v) const
-  {
-    alignas(64) array added;
-    from_rows(v.rows, +added);
-    this->leave_metric_in_place(added);
-    Element* const to = this->gradient();
-    for (int i = 0; i < this->length(); ++i) {
-      to[i] = finite_from_float<Element>(math::add(to_float(to[i]), added[i]));
-    }
   }
 };
 
