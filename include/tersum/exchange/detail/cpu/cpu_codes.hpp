@@ -140,11 +140,6 @@ class cast_in_rows : chunk_in_rows<Codec, Element> {
   //! @param whole     The values in units of the gradient.
   //! @{
   template <class Measured, class Value, class Whole>
-  void send(Measured const*, Value const* values, Whole const*) const
-  {
-    static_cast<void>(convert_values(set, values, wire_, 1.0f, std::size_t{size}));
-  }
-  template <class Measured, class Value, class Whole>
   requires feeds_back<Codec>
   void send(Measured const* measured, Value const* values, Whole const* whole) const
   {
@@ -170,6 +165,11 @@ class cast_in_rows : chunk_in_rows<Codec, Element> {
         }
       }
     }
+  }
+  template <class Measured, class Value, class Whole>
+  void send(Measured const*, Value const* values, Whole const*) const
+  {
+    static_cast<void>(convert_values(set, values, wire_, 1.0f, std::size_t{size}));
   }
   //! @}
 
