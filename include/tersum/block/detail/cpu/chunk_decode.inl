@@ -23,27 +23,7 @@ TERSUM_SIMD void decode_block(int world,
   constexpr int stride  = shape::split * width;
 
   words packed[extent(runs)];
-  std::uint32_t* const from = const_cast<std::uint32_t*>(chunk_words);
-  TERSUM_UNROLL
-  for (int r = 0; r < runs; ++r) {
-    // Blocks share the words of their chunk in order, as far as prefetches are concerned.
-    fetch_beyond<false>(from +
-                        ((block * shape::split + part) * static_cast<int>(runs) + r) * width);
-    if constexpr (shape::halved) {
-      packed[r] = load_words(from + r * width);
-    } else if constexpr (shape::joined) {
-      int const upper = r / (runs / 2);
-      packed[r]       = load_words(block_words<Codec>(from, block + upper * shape::upper_block, 0) +
-                             (r % (runs / 2)) * width);
-    } else {
-      packed[r] = load_words(block_words<Codec>(from, block, part) + r * width);
-    }
-  }
-  unzip(packed);
-  if constexpr (shape::halved) {
-    TERSUM_UNROLL
-    for (int r = 0; r < runs; ++r) { packed[r] = part_halves(packed[r]); }
-  }
+  load_codes<size>(chunk_words, block, part, packed);
 
   float* const first_row = rows + shape::number(block, part, 0) * width;
   floats squares         = {};

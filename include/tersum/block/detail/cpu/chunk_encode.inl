@@ -139,24 +139,7 @@ TERSUM_SIMD void encode_block(Codec const& codec,
     TERSUM_UNROLL
     for (int r = 0; r < runs; ++r) { packed[r] = (packed[r] + lift) ^ lanes::signs; }
   }
-  if constexpr (shape::halved) {
-    TERSUM_UNROLL
-    for (int r = 0; r < runs; ++r) { packed[r] = alternate_halves(packed[r]); }
-  }
-  zip(packed);
-  TERSUM_UNROLL
-  for (int r = 0; r < runs; ++r) {
-    if constexpr (shape::halved) {
-      store(chunk_words + r * width, packed[r]);
-    } else if constexpr (shape::joined) {
-      int const upper = r / (runs / 2);
-      store(block_words<Codec>(chunk_words, block + upper * shape::upper_block, 0) +
-              (r % (runs / 2)) * width,
-            packed[r]);
-    } else {
-      store(block_words<Codec>(chunk_words, block, part) + r * width, packed[r]);
-    }
-  }
+  store_codes<size>(block, part, packed, chunk_words);
 }
 
 //! @brief Encodes one chunk. `own`, if it is not null, receives the codes as values, without their step.

@@ -270,10 +270,83 @@ TERSUM_SIMD void wire_rows(float* rows, Chunk gradient)
   }
 }
 
-//! @brief Where the words of one lane group of a block go.
-template <class Codec>
-TERSUM_SIMD std::uint32_t* block_words(std::uint32_t* chunk_words, int wire_block, int part)
+//! @brief The number of the group that a lane of a row block holds.
+template <int Size>
+TERSUM_SIMD int group_of(int block, int part, int lane)
 {
-  constexpr int block_size = chunk_order<Codec::chunk_size>::block / Codec::lanes::lanes;
-  return chunk_words + wire_block * block_size + part * (block_size / 2);
+  using shape     = rows_of<Size>;
+  int const upper = shape::joined && lane >= 8 ? shape::upper_block : 0;
+  return (block + upper) * 8 + 4 * part + lane % 8;
+}
+
+//! @brief Whether vectors store and load the `Bits` words of the groups of a row block, rather than one lane after the other.
+template <int Size, int Bits>
+inline constexpr bool in_vectors = (Bits & (Bits - 1)) == 0 &&
+                                   !(Bits == 1 && rows_of<Size>::upper_block > 0);
+
+//! @brief Stores the packed codes of the rows of a part of a row block, `Bits` words in each lane, as the words of their groups.
+//!
+//! A *group* is the positions of the wire that one lane of a row block holds, position k in row k, or in two lanes of half a block.
+template <int Size, std::size_t Bits>
+TERSUM_SIMD void store_codes(int block, int part, words (&packed)[Bits], std::uint32_t* to)
+{
+  constexpr int bits         = static_cast<int>(Bits);
+  std::uint32_t* const first = to + group_of<Size>(block, part, 0) * bits;
+  std::uint32_t* const upper = to + group_of<Size>(block, part, width - 1) * bits - 7 * bits;
+  if constexpr (in_vectors<Size, bits>) {
+    constexpr int half = rows_of<Size>::upper_block > 0 ? bits / 2 : bits;  // what goes to `first`
+    if constexpr (rows_of<Size>::halved) {
+      TERSUM_UNROLL
+      for (int w = 0; w < bits; ++w) { packed[w] = alternate_halves(packed[w]); }
+    }
+    zip(packed);
+    TERSUM_UNROLL
+    for (int w = 0; w < bits; ++w) {
+      store(w < half ? first + w * width : upper + (w - half) * width, packed[w]);
+    }
+  } else {
+    std::uint32_t lanes[Bits][width];
+    TERSUM_UNROLL
+    for (int w = 0; w < bits; ++w) { store(lanes[w], packed[w]); }
+    for (int lane = 0; lane < width; ++lane) {
+      std::uint32_t* const group = (lane < 8 ? first : upper) + lane % 8 * bits;
+      TERSUM_UNROLL
+      for (int w = 0; w < bits; ++w) { group[w] = lanes[w][lane]; }
+    }
+  }
+}
+
+//! @brief Loads them, and prefetches what follows, as if row blocks shared the words of their chunk in order. Each lane gets the `Bits` words of its group.
+template <int Size, std::size_t Bits>
+TERSUM_SIMD void load_codes(std::uint32_t const* from, int block, int part, words (&packed)[Bits])
+{
+  constexpr int bits               = static_cast<int>(Bits);
+  std::uint32_t const* const first = from + group_of<Size>(block, part, 0) * bits;
+  std::uint32_t const* const upper =
+    from + group_of<Size>(block, part, width - 1) * bits - 7 * bits;
+  TERSUM_UNROLL
+  for (int w = 0; w < bits; ++w) {
+    fetch_beyond<false>(from + ((block * rows_of<Size>::split + part) * bits + w) * width);
+  }
+  if constexpr (in_vectors<Size, bits>) {
+    constexpr int half = rows_of<Size>::upper_block > 0 ? bits / 2 : bits;
+    TERSUM_UNROLL
+    for (int w = 0; w < bits; ++w) {
+      packed[w] = load_words(w < half ? first + w * width : upper + (w - half) * width);
+    }
+    unzip(packed);
+    if constexpr (rows_of<Size>::halved) {
+      TERSUM_UNROLL
+      for (int w = 0; w < bits; ++w) { packed[w] = part_halves(packed[w]); }
+    }
+  } else {
+    std::uint32_t lanes[Bits][width];
+    for (int lane = 0; lane < width; ++lane) {
+      std::uint32_t const* const group = (lane < 8 ? first : upper) + lane % 8 * bits;
+      TERSUM_UNROLL
+      for (int w = 0; w < bits; ++w) { lanes[w][lane] = group[w]; }
+    }
+    TERSUM_UNROLL
+    for (int w = 0; w < bits; ++w) { packed[w] = load_words(lanes[w]); }
+  }
 }

@@ -5,17 +5,6 @@
 //! Chunks of codebook codes on one CPU thread, on top of chunk_rows.inl: their values and packed codes in rows, and the way from one to
 //! the other. Rotated values stay in rows,
 //! an arrangement that each instruction set has of its own, until they are rotated back or become codes.
-//!
-//! A *group* is 32 positions of the wire, which one lane of a row block holds, position k in row k. Its codes are q words.
-
-//! @brief The number of the group that a lane of a row block holds.
-template <int Size>
-TERSUM_SIMD int group_of(int block, int part, int lane)
-{
-  using shape     = rows_of<Size>;
-  int const upper = shape::joined && lane >= 8 ? shape::upper_block : 0;
-  return (block + upper) * 8 + 4 * part + lane % 8;
-}
 
 //! @brief A chunk to rows, signed and rotated without the factor 1 / sqrt(Size), or as it is.
 template <int Size, bool Rotate = true, chunk_pointer From>
@@ -45,59 +34,6 @@ TERSUM_TARGET void rotate_from_rows(
     middle_rows<Size>(rows);
   }
   store_rows<Size, Rotate>(to, signs, scale, rows);
-}
-
-//! @brief Stores the packed codes of 32 rows, `Bits` words in each lane, as the words of their groups.
-template <int Size, std::size_t Bits>
-TERSUM_SIMD void store_codes(int block, int part, words (&packed)[Bits], std::uint32_t* to)
-{
-  constexpr int bits         = static_cast<int>(Bits);
-  std::uint32_t* const first = to + group_of<Size>(block, part, 0) * bits;
-  std::uint32_t* const upper = to + group_of<Size>(block, part, width - 1) * bits - 7 * bits;
-  if constexpr ((bits & (bits - 1)) == 0 && !(bits == 1 && width == 16)) {
-    constexpr int half = width == 16 ? bits / 2 : bits;  // what goes to `first`
-    zip(packed);
-    TERSUM_UNROLL
-    for (int w = 0; w < bits; ++w) {
-      store(w < half ? first + w * width : upper + (w - half) * width, packed[w]);
-    }
-  } else {
-    std::uint32_t lanes[Bits][width];
-    TERSUM_UNROLL
-    for (int w = 0; w < bits; ++w) { store(lanes[w], packed[w]); }
-    for (int lane = 0; lane < width; ++lane) {
-      std::uint32_t* const group = (lane < 8 ? first : upper) + lane % 8 * bits;
-      TERSUM_UNROLL
-      for (int w = 0; w < bits; ++w) { group[w] = lanes[w][lane]; }
-    }
-  }
-}
-
-//! @brief Loads the packed codes of 32 rows: each lane gets the `Bits` words of its group.
-template <int Size, std::size_t Bits>
-TERSUM_SIMD void load_codes(std::uint32_t const* from, int block, int part, words (&packed)[Bits])
-{
-  constexpr int bits               = static_cast<int>(Bits);
-  std::uint32_t const* const first = from + group_of<Size>(block, part, 0) * bits;
-  std::uint32_t const* const upper =
-    from + group_of<Size>(block, part, width - 1) * bits - 7 * bits;
-  if constexpr ((bits & (bits - 1)) == 0 && !(bits == 1 && width == 16)) {
-    constexpr int half = width == 16 ? bits / 2 : bits;
-    TERSUM_UNROLL
-    for (int w = 0; w < bits; ++w) {
-      packed[w] = load_words(w < half ? first + w * width : upper + (w - half) * width);
-    }
-    unzip(packed);
-  } else {
-    std::uint32_t lanes[Bits][width];
-    for (int lane = 0; lane < width; ++lane) {
-      std::uint32_t const* const group = (lane < 8 ? first : upper) + lane % 8 * bits;
-      TERSUM_UNROLL
-      for (int w = 0; w < bits; ++w) { lanes[w][lane] = group[w]; }
-    }
-    TERSUM_UNROLL
-    for (int w = 0; w < bits; ++w) { packed[w] = load_words(lanes[w]); }
-  }
 }
 
 //! @brief The total of the sums of all groups, which the lanes of the row blocks hold, neighbours first.
@@ -201,10 +137,6 @@ TERSUM_TARGET void add_levels(std::uint32_t const* from, float scale, float* row
     for (int part = 0; part < shape::split; ++part) {
       float* const first = rows + first_row_of<Size>(block, part);
       words packed[extent(bits)];
-      TERSUM_UNROLL
-      for (int w = 0; w < bits; ++w) {
-        fetch_beyond<false>(from + ((block * shape::split + part) * bits + w) * width);
-      }
       load_codes<Size>(from, block, part, packed);
       words codes[32];
       TERSUM_UNROLL
