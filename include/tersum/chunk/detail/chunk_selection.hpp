@@ -51,27 +51,25 @@ class chunk_selection {
   template <class Energy>
   void run(Energy const& energy, selection_header& header, std::uint64_t turn = 0)
   {
-    paid_steps const paid      = find_threshold(energy);
-    std::uint32_t const prefix = paid.threshold;
+    header                     = {};
+    header.ties                = find_threshold(energy, header.threshold);
+    std::uint32_t const prefix = header.threshold;
     tie_step_                  = tie_step(rule_, prefix);
     for (std::uint32_t step = 0; step < rule_.steps; ++step) {
       above_[step]      = first_value(rule_, step, std::uint64_t{prefix} + 1);
       tie_[step]        = step == tie_step_ ? first_value(rule_, step, prefix) : above_[step];
       level_[step + 1u] = rule_.level[step];
     }
-    header           = {};
-    header.threshold = prefix;
-    header.ties      = paid.ties;
     number_chunks(find_ties(header.ties, turn), header.count);
     place_levels(rule_, header);
   }
 
  private:
-  //! Which steps the budget pays for.
+  //! The threshold of the steps that the budget pays for, and how many ties it pays for.
+  //! @param prefix  Out: the threshold; 0 before.
   template <class Energy>
-  [[nodiscard]] paid_steps find_threshold(Energy const& energy)
+  [[nodiscard]] std::uint32_t find_threshold(Energy const& energy, std::uint32_t& prefix)
   {
-    std::uint32_t prefix    = 0;
     std::uint32_t remaining = rule_.capacity;
     for (int pass = 0; pass < digit_passes; ++pass) {
       add_histograms([&](std::uint64_t begin, std::uint64_t end, std::uint32_t* histogram) {
@@ -85,7 +83,7 @@ class chunk_selection {
       while (digit > 0 && histogram_[digit] <= remaining) { remaining -= histogram_[digit--]; }
       prefix |= digit << digit_shift(pass);
     }
-    return {prefix, paid_ties(rule_, prefix, remaining)};
+    return paid_ties(rule_, prefix, remaining);
   }
 
   //! Calls body(share, first chunk, end) for all shares, each on a thread.

@@ -61,12 +61,6 @@ template <class Scalar>
   return units / maximum(rule.cost[tie_step(rule, threshold)], 1u);
 }
 
-//! @brief How far a budget goes: the threshold, and the ties that are paid.
-struct paid_steps {
-  std::uint32_t threshold;
-  std::uint32_t ties;
-};
-
 //! @brief The number of the tie that comes first: all ties times the fractional part of `turn` times the golden ratio.
 //!
 //! With so many ties that a share p of them fits, each is taken in any 2 / p turns that follow one another: multiples of the

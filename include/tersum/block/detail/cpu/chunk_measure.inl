@@ -56,12 +56,5 @@ TERSUM_TARGET inline std::uint32_t largest_magnitude(std::uint64_t sign_key,
   constexpr int size = Codec::chunk_size;
   alignas(64) float rows[extent(size)];
   rotate_to_rows<size, Codec::rotates_chunks>(sign_key, chunk, from, rows);
-  integers largest = {};
-  for (int i = 0; i < size; i += width) {
-    integers const size_of = (integers)(to_bits(load(rows + i)) & 0x7fffffffu);
-    largest                = size_of > largest ? size_of : largest;
-  }
-  std::int32_t result = 0;
-  for (int lane = 0; lane < width; ++lane) { result = maximum(result, largest[lane]); }
-  return static_cast<std::uint32_t>(result);
+  return float_bits(largest_of(rows, std::size_t{size}));
 }

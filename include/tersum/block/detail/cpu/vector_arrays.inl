@@ -145,6 +145,14 @@ TERSUM_TARGET inline void keep_finite_residual(Element const* gradient,
   }
 }
 
+//! The largest of the lanes.
+TERSUM_SIMD std::uint32_t largest_lane(words v)
+{
+  std::uint32_t most = 0;
+  for (int lane = 0; lane < width; ++lane) { most = maximum(most, v[lane]); }
+  return most;
+}
+
 //! @brief to[i] = from[i] * factor, converted. Returns whether all of from[i] are finite.
 template <class From, class To>
 TERSUM_TARGET inline bool convert_values(From const* from, To* to, float factor, std::size_t count)
@@ -152,13 +160,11 @@ TERSUM_TARGET inline bool convert_values(From const* from, To* to, float factor,
   words largest           = {};
   std::size_t const whole = count - count % width;
   for (std::size_t i = 0; i < whole; i += width) {
-    floats const v   = load_values(from + i);
-    words const size = to_bits(v) & 0x7fffffffu;
-    largest          = size > largest ? size : largest;
+    floats const v = load_values(from + i);
+    largest        = larger(to_bits(v) & 0x7fffffffu, largest);
     store_values(to + i, v * broadcast(factor));
   }
-  std::uint32_t most = 0;
-  for (int lane = 0; lane < width; ++lane) { most = maximum(most, largest[lane]); }
+  std::uint32_t most = largest_lane(largest);
   for (std::size_t i = whole; i < count; ++i) {
     float const v = to_float(from[i]);
     most          = maximum(most, float_bits(v) & 0x7fffffffu);
@@ -211,11 +217,9 @@ TERSUM_TARGET inline float largest_of(Scale const* from, std::size_t count)
   words largest = {};
   std::size_t i = 0;
   for (; i + width <= count; i += width) {
-    words const size = to_bits(load_values(from + i)) & 0x7fffffffu;
-    largest          = size > largest ? size : largest;
+    largest = larger(to_bits(load_values(from + i)) & 0x7fffffffu, largest);
   }
-  std::uint32_t most = 0;
-  for (int lane = 0; lane < width; ++lane) { most = maximum(most, largest[lane]); }
+  std::uint32_t most = largest_lane(largest);
   for (std::size_t left = count % width; left > 0; --left, ++i) {
     most = maximum(most, float_bits(to_float(from[i])) & 0x7fffffffu);
   }
