@@ -178,7 +178,7 @@ def budget_of(lines, symbol, architecture):
 def symbol_of(kernel, codec, element):
     """A kernel's name as a symbol has it."""
     if kernel.startswith("reduce_"):
-        return kernel.replace("segments<2>", "segments<2, 4, 8>")
+        return f"block_kernel<{kernel.replace('segments<2>', 'segments<2, 4, 8>')}>"
     of = "chunk_kernel" if kernel.endswith("<false>") and not kernel.startswith(("cast", "multiply", "publish", "bypass")) else "exchange_kernel"
     return f"{of}<{kernel}, {codec}, {element}>"
 

@@ -84,7 +84,7 @@ class Page(unittest.TestCase):
                 (ENCODE, "encode_kernel<false>"),
                 (DECODE.replace("(bool)0", "true"), "decode_kernel<true>"),
                 ("void tersum::v0::detail::exchange_kernel<tersum::v0::detail::steps_kernel, A<B, C>, float>(X)", "steps_kernel"),
-                ("void tersum::v0::detail::reduce_vectors_kernel<tersum::v0::saturating_add<(int)4>>(X*)",
+                ("void tersum::v0::detail::block_kernel<tersum::v0::detail::reduce_vectors_kernel<tersum::v0::saturating_add<(int)4>>>(X)",
                  "reduce_vectors_kernel<saturating_add<4>>"),
                 ("void <unnamed>::copy_kernel(uint4 *, const uint4 *)", "copy_kernel"),
                 ("(anonymous namespace)::copy_kernel(uint4*)", "copy_kernel")):

@@ -56,7 +56,8 @@ void compile_codes()
 template <class Op>
 void compile_sum()
 {
-  compile(&detail::reduce_vectors_kernel<Op>, &detail::reduce_elements_kernel<Op>);
+  compile(&detail::block_kernel<detail::reduce_vectors_kernel<Op>>,
+          &detail::block_kernel<detail::reduce_elements_kernel<Op>>);
 }
 
 template <class Codec>

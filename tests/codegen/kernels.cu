@@ -37,8 +37,8 @@ void compile_small_kernels()
 template <int Bits>
 void compile_reduce_kernels()
 {
-  compile(&detail::reduce_vectors_kernel<saturating_add<Bits>>,
-          &detail::reduce_elements_kernel<saturating_add<Bits>>);
+  compile(&detail::block_kernel<detail::reduce_vectors_kernel<saturating_add<Bits>>>,
+          &detail::block_kernel<detail::reduce_elements_kernel<saturating_add<Bits>>>);
 }
 
 // The encoder, which looks up, and what a server's sums take besides. 32 coordinates a thread; to unpack 16.

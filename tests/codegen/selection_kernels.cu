@@ -63,5 +63,5 @@ void compile_selection()
     &detail::exchange_kernel<detail::receive_drawn_kernel, drawn, float>,
     &detail::exchange_kernel<detail::send_drawn_kernel, codec_of<presets::randomk_b2_ef>, float>);
   using segments = codec_of<presets::allocated_sat_4>::payload_op;
-  compile(&detail::reduce_segments_kernel<segments>);
+  compile(&detail::block_kernel<detail::reduce_segments_kernel<segments>>);
 }

@@ -47,44 +47,13 @@ struct basic_emulated_executor : exchange_launches<basic_emulated_executor<Of...
   [[nodiscard]] status check() const noexcept { return {}; }
 
   template <reduce_op Op>
-  [[nodiscard]] status reduce([[maybe_unused]] Op const& op,
+  [[nodiscard]] status reduce(Op const& op,
                               typename Op::element* to,
                               typename Op::element const* a,
                               typename Op::element const* b,
                               std::size_t count) const
   {
-    if constexpr (has_combine_at<Op>) {
-      launch(blocks_of<tuned.cuda.reduce_threads * 4>(count),
-             tuned.cuda.reduce_threads,
-             0,
-             [&](auto& context) { detail::reduce_segments(context, op, to, a, b, count); });
-      return {};
-    } else {
-      using vector = detail::element_vector<typename Op::element>;
-      auto const misplace =
-        (reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(a) |
-         reinterpret_cast<std::uintptr_t>(b)) %
-        16;
-      std::size_t const vectors = misplace == 0 ? count / vector::count : 0;
-      std::size_t const done    = vectors * vector::count;
-      launch(blocks_of<tuned.cuda.reduce_threads * tuned.cuda.reduce_vectors>(vectors),
-             tuned.cuda.reduce_threads,
-             0,
-             [&](auto& context) {
-               detail::reduce_vectors_of<Op>(context,
-                                             reinterpret_cast<vector*>(to),
-                                             reinterpret_cast<vector const*>(a),
-                                             reinterpret_cast<vector const*>(b),
-                                             vectors);
-             });
-      launch(blocks_of<tuned.cuda.reduce_threads>(count - done),
-             tuned.cuda.reduce_threads,
-             0,
-             [&](auto& context) {
-               detail::reduce_elements<Op>(context, to + done, a + done, b + done, count - done);
-             });
-      return {};
-    }
+    return detail::reduce_on_blocks(*this, op, to, a, b, count);
   }
 
   template <class Item>

@@ -73,6 +73,12 @@ template <class T>
   return (value + multiple - 1) / multiple * multiple;
 }
 
+[[nodiscard]] TERSUM_INLINE constexpr std::uint64_t divide_up(std::uint64_t count,
+                                                              std::uint64_t by) noexcept
+{
+  return count / by + (count % by != 0 ? 1 : 0);
+}
+
 //! The eight low bits of `rank` in reverse order.
 [[nodiscard]] TERSUM_INLINE constexpr std::uint32_t reverse_byte(std::uint32_t rank) noexcept
 {

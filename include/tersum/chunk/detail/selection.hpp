@@ -10,6 +10,7 @@
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/std.hpp>
 #include <tersum/random/sign_bits.hpp>
+#include <tersum/types.hpp>
 
 namespace tersum::inline v0::detail {
 

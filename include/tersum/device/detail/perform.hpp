@@ -42,11 +42,6 @@ requires(host_executor<Executor> || launching_executor<Executor>) [[nodiscard]] 
   }
 }
 
-[[nodiscard]] constexpr std::uint64_t divide_up(std::uint64_t count, std::uint64_t by) noexcept
-{
-  return count / by + (count % by != 0 ? 1 : 0);
-}
-
 //! Whether two arrays have no byte in common.
 template <class A, class B>
 [[nodiscard]] bool are_disjoint(std::span<A> a, std::span<B> b) noexcept

@@ -107,36 +107,6 @@ __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
   kernel(kernel_context_t<Of...>{});
 }
 
-template <class Op, class... Of>
-__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
-  reduce_threads<kernel_context_t<Of...>>)
-  reduce_vectors_kernel(element_vector<typename Op::element>* to,
-                        element_vector<typename Op::element> const* a,
-                        element_vector<typename Op::element> const* b,
-                        std::size_t count)
-{
-  reduce_vectors_of<Op>(kernel_context_t<Of...>{}, to, a, b, count);
-}
-
-template <class Op, class... Of>
-__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
-  reduce_threads<kernel_context_t<Of...>>) reduce_elements_kernel(typename Op::element* to,
-                                                                  typename Op::element const* a,
-                                                                  typename Op::element const* b,
-                                                                  std::size_t count)
-{
-  reduce_elements<Op>(kernel_context_t<Of...>{}, to, a, b, count);
-}
-
-template <class Op, class... Of>
-__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
-  reduce_threads<kernel_context_t<Of...>>)
-  reduce_segments_kernel(
-    Op op, std::uint32_t* to, std::uint32_t const* a, std::uint32_t const* b, std::size_t count)
-{
-  reduce_segments(kernel_context_t<Of...>{}, op, to, a, b, count);
-}
-
 template <class Item, class... Of>
 __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
   item_threads<kernel_context_t<Of...>>) item_kernel(Item item, std::size_t count)

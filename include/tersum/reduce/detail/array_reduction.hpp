@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Element-wise reduction of whole arrays. Kernel bodies.
+//! Element-wise reduction of whole arrays, in kernels.
 
 #pragma once
 
@@ -10,6 +10,7 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/reduce/native.hpp>
+#include <tersum/status.hpp>
 #include <tersum/tuning.hpp>
 #include <tersum/types.hpp>
 
@@ -47,6 +48,17 @@ struct alignas(Count * sizeof(Element)) neighbours {
 //! @brief Sixteen bytes as the elements of a reduction.
 template <class Element>
 using element_vector = neighbours<Element, 16 / static_cast<int>(sizeof(Element))>;
+
+//! @brief How far addresses are from multiples of 16.
+template <class Element>
+[[nodiscard]] TERSUM_INLINE std::uintptr_t misplacement(Element* to,
+                                                        Element const* a,
+                                                        Element const* b) noexcept
+{
+  return (reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(a) |
+          reinterpret_cast<std::uintptr_t>(b)) %
+         16;
+}
 
 //! @brief a[k] = op(a[k], b[k]) for neighbours of an array, of which the first is element `at`. Sums of 16 bits are done two at
 //! a time, in the words that hold them.
@@ -88,78 +100,130 @@ TERSUM_BODY void combine(Context const&,
 }
 
 //! @brief to[i] = op(a[i], b[i]) for `count` vectors of 16 bytes; `to` may be `a` or `b`.
-template <reduce_op Op, class Context>
-TERSUM_BODY void reduce_vectors_of(Context const& ctx,
-                                   element_vector<typename Op::element>* to,
-                                   element_vector<typename Op::element> const* a,
-                                   element_vector<typename Op::element> const* b,
-                                   std::size_t count)
-{
-  using vector            = element_vector<typename Op::element>;
-  std::size_t const first = static_cast<std::size_t>(ctx.block_rank()) *
-                            (reduce_threads<Context> * reduce_vectors<Context>)+ctx.thread_rank();
-  // All loads come before the arithmetic, to keep them in flight together.
-  vector x[reduce_vectors<Context>], y[reduce_vectors<Context>];
-  TERSUM_UNROLL
-  for (unsigned i = 0; i < reduce_vectors<Context>; ++i) {
-    if (first + i * reduce_threads<Context> < count) {
-      x[i] = ctx.load(a + first + i * reduce_threads<Context>);
-      y[i] = ctx.load(b + first + i * reduce_threads<Context>);
-    }
-  }
-  TERSUM_UNROLL
-  for (unsigned i = 0; i < reduce_vectors<Context>; ++i) {
-    if (first + i * reduce_threads<Context> < count) {
-      combine<Op, vector::count>(ctx, Op{}, x[i], y[i], 0);
-      ctx.store(to + first + i * reduce_threads<Context>, x[i]);
-    }
-  }
-}
+template <class Op>
+struct reduce_vectors_kernel {
+  using vector                  = element_vector<typename Op::element>;
+  static constexpr auto threads = &cuda_tuning::reduce_threads;
+  static constexpr int shared   = 0;
 
-//! @brief to[i] = op(a[i], b[i]) for `count` elements, one for each thread: the rest of an array that is not whole
-//! vectors, or an array that is not aligned.
-template <reduce_op Op, class Context>
-TERSUM_BODY void reduce_elements(Context const& ctx,
-                                 typename Op::element* to,
-                                 typename Op::element const* a,
-                                 typename Op::element const* b,
-                                 std::size_t count)
-{
-  std::size_t const at =
-    static_cast<std::size_t>(ctx.block_rank()) * reduce_threads<Context> + ctx.thread_rank();
-  if (at >= count) { return; }
-  using one = neighbours<typename Op::element, 1>;
-  one sum{ctx.load(a + at)};
-  combine<Op, 1>(ctx, Op{}, sum, one{ctx.load(b + at)}, at);
-  ctx.store(to + at, sum.element[0]);
-}
+  vector* to;
+  vector const* a;
+  vector const* b;
+  std::size_t count;
+
+  template <class Context>
+  TERSUM_BODY void operator()(Context const& ctx) const
+  {
+    constexpr unsigned each = reduce_vectors<Context>, apart = reduce_threads<Context>;
+    std::size_t const first =
+      static_cast<std::size_t>(ctx.block_rank()) * (apart * each) + ctx.thread_rank();
+    // All loads come before the arithmetic, to keep them in flight together.
+    vector x[each], y[each];
+    TERSUM_UNROLL
+    for (unsigned i = 0; i < each; ++i) {
+      if (first + i * apart < count) {
+        x[i] = ctx.load(a + first + i * apart);
+        y[i] = ctx.load(b + first + i * apart);
+      }
+    }
+    TERSUM_UNROLL
+    for (unsigned i = 0; i < each; ++i) {
+      if (first + i * apart < count) {
+        combine<Op, vector::count>(ctx, Op{}, x[i], y[i], 0);
+        ctx.store(to + first + i * apart, x[i]);
+      }
+    }
+  }
+};
+
+//! @brief The same for `count` elements, one for each thread: the rest of an array that is not whole vectors, or an array that is not
+//! aligned.
+template <class Op>
+struct reduce_elements_kernel {
+  using element                 = typename Op::element;
+  static constexpr auto threads = &cuda_tuning::reduce_threads;
+  static constexpr int shared   = 0;
+
+  element* to;
+  element const* a;
+  element const* b;
+  std::size_t count;
+
+  template <class Context>
+  TERSUM_BODY void operator()(Context const& ctx) const
+  {
+    std::size_t const at =
+      static_cast<std::size_t>(ctx.block_rank()) * reduce_threads<Context> + ctx.thread_rank();
+    if (at >= count) { return; }
+    using one = neighbours<element, 1>;
+    one sum{ctx.load(a + at)};
+    combine<Op, 1>(ctx, Op{}, sum, one{ctx.load(b + at)}, at);
+    ctx.store(to + at, sum.element[0]);
+  }
+};
 
 //! @brief to[i] = op(a[i], b[i], i) for `count` elements of an operation that depends on the position. A thread has four
 //! neighbours, in one access where all arrays are aligned to 16 bytes.
-template <class Op, class Context>
-TERSUM_BODY void reduce_segments(Context const& ctx,
-                                 Op const& op,
-                                 std::uint32_t* to,
-                                 std::uint32_t const* a,
-                                 std::uint32_t const* b,
-                                 std::size_t count)
-{
-  std::size_t const at =
-    (static_cast<std::size_t>(ctx.block_rank()) * reduce_threads<Context> + ctx.thread_rank()) * 4;
-  bool const aligned = (reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(a) |
-                        reinterpret_cast<std::uintptr_t>(b)) %
-                         16 ==
-                       0;
-  if (aligned && at + 4 <= count) {
-    word4 const x = ctx.load(reinterpret_cast<word4 const*>(a + at));
-    word4 const y = ctx.load(reinterpret_cast<word4 const*>(b + at));
-    ctx.store(
-      reinterpret_cast<word4*>(to + at),
-      word4{op(x.x, y.x, at), op(x.y, y.y, at + 1), op(x.z, y.z, at + 2), op(x.w, y.w, at + 3)});
-  } else {
-    for (std::size_t i = at; i < minimum(at + 4, count); ++i) {
-      ctx.store(to + i, op(ctx.load(a + i), ctx.load(b + i), i));
+template <class Op>
+struct reduce_segments_kernel {
+  static constexpr auto threads = &cuda_tuning::reduce_threads;
+  static constexpr int shared   = 0;
+
+  Op op;
+  std::uint32_t* to;
+  std::uint32_t const* a;
+  std::uint32_t const* b;
+  std::size_t count;
+
+  template <class Context>
+  TERSUM_BODY void operator()(Context const& ctx) const
+  {
+    std::size_t const at =
+      (static_cast<std::size_t>(ctx.block_rank()) * reduce_threads<Context> + ctx.thread_rank()) *
+      4;
+    bool const aligned = misplacement(to, a, b) == 0;
+    if (aligned && at + 4 <= count) {
+      word4 const x = ctx.load(reinterpret_cast<word4 const*>(a + at));
+      word4 const y = ctx.load(reinterpret_cast<word4 const*>(b + at));
+      ctx.store(
+        reinterpret_cast<word4*>(to + at),
+        word4{op(x.x, y.x, at), op(x.y, y.y, at + 1), op(x.z, y.z, at + 2), op(x.w, y.w, at + 3)});
+    } else {
+      for (std::size_t i = at; i < minimum(at + 4, count); ++i) {
+        ctx.store(to + i, op(ctx.load(a + i), ctx.load(b + i), i));
+      }
     }
+  }
+};
+
+//! @brief to[i] = op(a[i], b[i]) for `count` elements, in kernels; `to` may be `a` or `b`.
+template <class Executor, reduce_op Op>
+[[nodiscard]] status reduce_on_blocks(Executor const& exec,
+                                      [[maybe_unused]] Op const& op,
+                                      typename Op::element* to,
+                                      typename Op::element const* a,
+                                      typename Op::element const* b,
+                                      std::size_t count)
+{
+  constexpr cuda_tuning tuned = tuning_of<Executor>.cuda;
+  constexpr int threads       = tuned.reduce_threads;
+  if constexpr (has_combine_at<Op>) {
+    return exec.run(reduce_segments_kernel<Op>{op, to, a, b, count}, divide_up(count, threads * 4));
+  } else {
+    using kernel              = reduce_vectors_kernel<Op>;
+    using vector              = typename kernel::vector;
+    std::size_t const vectors = misplacement(to, a, b) == 0 ? count / vector::count : 0;
+    std::size_t const done    = vectors * vector::count;
+    kernel const most{reinterpret_cast<vector*>(to),
+                      reinterpret_cast<vector const*>(a),
+                      reinterpret_cast<vector const*>(b),
+                      vectors};
+    if (status const s = exec.run(most, divide_up(vectors, threads * tuned.reduce_vectors));
+        !s.ok()) {
+      return s;
+    }
+    return exec.run(reduce_elements_kernel<Op>{to + done, a + done, b + done, count - done},
+                    divide_up(count - done, threads));
   }
 }
 
