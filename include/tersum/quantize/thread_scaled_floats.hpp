@@ -58,6 +58,30 @@ struct small_float {
     return to_bits(fma(noise, distance, x) + from_bits(unit)) - unit + (power >> (23 - Mantissa));
   }
 
+  //! @name For `thread_scaled_floats`
+  //! @{
+  //! What values are multiplied by where `one` stands for 1.
+  template <class Context>
+  [[nodiscard]] TERSUM_BODY static float inverse(Context const&, float one)
+  {
+    return one > 0 ? detail::minimum(Context::divide(1.0f, one), 0x1p127f) : 0.0f;
+  }
+  //! The code of a magnitude, at random by a byte of a draw of sixteen.
+  template <class Dither, class Context>
+  [[nodiscard]] TERSUM_BODY static std::uint32_t code(
+    Context const&, float magnitude, philox_block const& draw, std::uint32_t mask, int byte)
+  {
+    float noise = 0;
+    if constexpr (Dither::rounds > 0) {
+      // 128 + (byte + 1/2) / 256
+      std::uint32_t const bytes = Context::select_bytes(
+        draw.word[byte / 4] ^ mask, 0x43000080u, 0x7504u | static_cast<unsigned>(byte % 4 * 16));
+      noise = Context::subtract(Context::from_bits(bytes), 128.5f);
+    }
+    return round(magnitude, noise);
+  }
+  //! @}
+
  private:
   static constexpr std::uint32_t rebias = (128u - (1u << (Exponent - 1))) << 23;
   static constexpr std::uint32_t least  = rebias + (1u << 23);  //!< The least normal number's bits.
@@ -152,39 +176,55 @@ struct thread_scaled_floats {
                                           float const (&v)[detail::extent(Size)],
                                           std::uint32_t (&packed)[detail::extent(words)])
   {
-    constexpr bool random = Dither::rounds > 0;
-    std::uint32_t most    = 0;
+    std::uint32_t most[1] = {}, scale[1];
     TERSUM_UNROLL
-    for (float const x : v) { most = detail::maximum(most, Context::bits(x) & 0x7fffffffu); }
-    std::uint32_t const scale =
-      Scale::template of<Element, random>(ctx, Context::from_bits(most), unit);
-    float const one     = Context::multiply(Scale::decode(scale), unit);
-    float const inverse = one > 0 ? detail::minimum(Context::divide(1.0f, one), 0x1p127f) : 0.0f;
+    for (float const x : v) { most[0] = detail::maximum(most[0], Context::bits(x) & 0x7fffffffu); }
+    encode_groups(ctx, Element{}, number, key, unit, most, v, packed, scale);
+    return scale[0];
+  }
+
+  //! @brief What `encode` is made of: the same of several groups of neighbours, each with a scale.
+  //! @param element  Rounds: `small_float`, or what has its `bits`, `inverse` and `code`.
+  //! @param most     The bits of the largest magnitude of each group, also of values that other threads have.
+  //! @param scales   Receives the codes of the scales.
+  template <std::size_t Groups, class Context>
+  TERSUM_BODY static void encode_groups(Context const& ctx,
+                                        Element const& element,
+                                        std::uint64_t number,
+                                        dither_key const& key,
+                                        float unit,
+                                        std::uint32_t const (&most)[Groups],
+                                        float const (&v)[detail::extent(Size)],
+                                        std::uint32_t (&packed)[detail::extent(words)],
+                                        std::uint32_t (&scales)[Groups])
+  {
+    constexpr bool random    = Dither::rounds > 0;
+    constexpr int each       = Size / static_cast<int>(Groups);
+    std::uint32_t const mask = detail::dither_mask<Dither>(key);
     TERSUM_UNROLL
     for (std::uint32_t& word : packed) { word = 0; }
-    [[maybe_unused]] philox_block draw{};
+    philox_block draw{};
+    float inverse = 0;
     TERSUM_UNROLL
     for (int i = 0; i < Size; ++i) {
-      float noise = 0;
+      if (i % each == 0) {
+        std::uint32_t& scale = scales[i / each];
+        scale = Scale::template of<Element, random>(ctx, Context::from_bits(most[i / each]), unit);
+        inverse = Element::inverse(ctx, Context::multiply(Scale::decode(scale), unit));
+      }
       if constexpr (random) {
         if (i % 16 == 0) {
           auto const place = number * (Size / 16) + static_cast<unsigned>(i / 16);
           draw = philox4x32<Dither::rounds, typename Context::product>(Dither::counter(place, key),
                                                                        key.seed);
         }
-        // 128 + (byte + 1/2) / 256
-        std::uint32_t const bytes = draw.word[i % 16 / 4] ^ Dither::mask(key);
-        noise =
-          Context::subtract(Context::from_bits(Context::select_bytes(
-                              bytes, 0x43000080u, 0x7504u | static_cast<unsigned>(i % 4 * 16))),
-                            128.5f);
       }
       float const x = ::fabsf(Context::multiply(v[i], inverse));
-      detail::write_code<Element::bits>(packed, i, Element::round(x, noise));
+      detail::write_code<Element::bits>(
+        packed, i, element.template code<Dither>(ctx, x, draw, mask, i % 16));
       int const sign = Element::bits * (i + 1) - 1;
       packed[sign / 32] |= Context::bits(v[i]) >> (31 - sign % 32) & (1u << sign % 32);
     }
-    return scale;
   }
 
   //! @brief The values, from what `encode` returned and wrote.

@@ -16,6 +16,7 @@
 #include <tersum/exchange/detail/block_part_codes.hpp>
 #include <tersum/quantize/detail/block_codebook.hpp>
 #include <tersum/quantize/dither.hpp>
+#include <tersum/quantize/thread_scaled_floats.hpp>
 #include <tersum/random/philox.hpp>
 #include <tersum_baselines/detail/group_units.hpp>
 #include <tersum_baselines/group_quantizer.hpp>
@@ -75,62 +76,37 @@ TERSUM_BODY void block_maxima(Context const& ctx, float const (&v)[32], std::uin
   }
 }
 
-//! @brief Encodes a thread's values: codes, and scales of groups.
-//!
-//! `most` are the bits of the largest magnitudes of its groups, and `whole` is the largest magnitude of the chunk. `draws` is
-//! the number of the first of its two draws of dither.
-template <class Quantizer, class Dither, class Context>
-TERSUM_BODY void code_blocks(Context const&,
-                             std::uint32_t const* tables,
-                             dither_key const& key,
-                             std::uint64_t draws,
-                             std::uint32_t const (&most)[4],
-                             float whole,
-                             float const (&v)[32],
-                             std::uint32_t (&words)[Quantizer::bits],
-                             std::uint32_t (&scales)[Quantizer::scale::bits / 8])
-{
-  using scale             = typename Quantizer::scale;
-  constexpr int bits      = Quantizer::bits;
-  constexpr int in_a_word = 32 / scale::bits;
-  std::uint32_t const* const marks =
-    tables + codebook_words<Quantizer>::first + Quantizer::magnitudes;
-  TERSUM_UNROLL
-  for (int w = 0; w < bits; ++w) { words[w] = 0; }
-  TERSUM_UNROLL
-  for (int w = 0; w < scale::bits / 8; ++w) { scales[w] = 0; }
-  philox_block draw{};
-  std::uint32_t mask = 0;
-  if constexpr (Dither::rounds > 0) { mask = Dither::mask(key); }
-  TERSUM_UNROLL
-  for (int r = 0; r < 4; ++r) {
-    if constexpr (Dither::rounds > 0) {
-      if (r % 2 == 0) {
-        draw = philox4x32<Dither::rounds, typename Context::product>(
-          Dither::counter(draws + static_cast<unsigned>(r / 2), key), key.seed);
-      }
-    }
-    std::uint32_t const code = scale::encode(Context::divide(Context::from_bits(most[r]), whole));
-    scales[r / in_a_word] |= code << (r % in_a_word * scale::bits);
-    float const scaled = Context::multiply(scale::decode(code), whole);
-    float const inverse =
-      scaled >= least_block ? Context::divide(static_cast<float>(block_one), scaled) : 0.0f;
-    TERSUM_UNROLL
-    for (int i = 0; i < 8; ++i) {
-      int const k               = 8 * r + i;
-      std::uint32_t const value = Context::bits(v[k]);
-      auto const magnitude      = static_cast<std::uint32_t>(
-        Context::multiply(Context::from_bits(value & 0x7fffffffu), inverse));
-      std::uint32_t const number = Quantizer::round(
-        minimum(magnitude, block_one), threshold_of<Dither>(draw, mask, k % 16), marks);
-      std::uint32_t const coded = number | (value >> 31) << (bits - 1);
-      int const word            = k * bits / 32;
-      int const shift           = k * bits % 32;
-      words[word] |= coded << shift;
-      if (shift + bits > 32) { words[word + 1] |= coded >> (32 - shift); }
-    }
+//! @brief Levels of such a quantizer, as elements of `thread_scaled_floats`.
+template <class Quantizer>
+struct group_element {
+  static constexpr int bits = Quantizer::bits;
+
+  std::uint32_t const* marks;  //!< In shared memory.
+
+  template <class Context>
+  [[nodiscard]] TERSUM_BODY static float inverse(Context const&, float one)
+  {
+    return one >= least_block ? Context::divide(static_cast<float>(block_one), one) : 0.0f;
   }
-}
+  template <class Dither, class Context>
+  [[nodiscard]] TERSUM_BODY std::uint32_t code(
+    Context const&, float magnitude, philox_block const& draw, std::uint32_t mask, int byte) const
+  {
+    return Quantizer::round(minimum(static_cast<std::uint32_t>(magnitude), block_one),
+                            threshold_of<Dither>(draw, mask, byte),
+                            marks);
+  }
+};
+
+//! @brief The scales of its groups, in units of the chunk's largest magnitude.
+template <class Quantizer>
+struct group_scale : Quantizer::scale {
+  template <class, bool, class Context>
+  [[nodiscard]] TERSUM_BODY static std::uint32_t of(Context const&, float most, float whole)
+  {
+    return Quantizer::scale::encode(Context::divide(most, whole));
+  }
+};
 
 //! @brief Adds a thread's decoded codes to its values. `whole` is the chunk's scale times some factor.
 template <class Quantizer, class Context>
@@ -199,20 +175,34 @@ struct part_codes<Quantizer> {
       own.ctx.store(part + own.map.scale_word(own.place.index),
                     context::bits(context::multiply(sound ? whole : said, share_of)));
     }
-    std::uint64_t const draws = own.mine.chunk * (size / 16) + 2 * own.mine.thread;
-    std::uint32_t words[Quantizer::bits];
-    std::uint32_t scales[Quantizer::scale::bits / 8];
-    code_blocks<Quantizer, Dither>(
-      own.ctx, own.tables, key, draws, most, sound ? whole : 1.0f, v, words, scales);
+    using groups =
+      thread_scaled_floats<32, group_element<Quantizer>, group_scale<Quantizer>, Dither>;
+    std::uint32_t words[Quantizer::bits], scale_codes[4];
+    groups::encode_groups(own.ctx,
+                          group_element<Quantizer>{own.tables + codebook_words<Quantizer>::first +
+                                                   Quantizer::magnitudes},
+                          own.mine.chunk * (size / 32) + own.mine.thread,
+                          key,
+                          sound ? whole : 1.0f,
+                          most,
+                          v,
+                          words,
+                          scale_codes);
     TERSUM_UNROLL
     for (int w = 0; w < Quantizer::bits; ++w) { words[w] = sound ? words[w] : 0u; }
     std::uint32_t* const codes = part + own.place.word;
     store_codes(own.ctx, codes + own.mine.thread * Quantizer::bits, words);
     if (own.mine.thread % (Quantizer::block / 8) == 0) {
+      constexpr int scale_bits = Quantizer::scale::bits, in_a_word = 32 / scale_bits;
       TERSUM_UNROLL
-      for (int w = 0; w < Quantizer::scale::bits / 8; ++w) {
+      for (int w = 0; w < scale_bits / 8; ++w) {
+        std::uint32_t scales = 0;
+        TERSUM_UNROLL
+        for (int r = 0; r < in_a_word; ++r) {
+          scales |= scale_codes[w * in_a_word + r] << (r * scale_bits);
+        }
         own.ctx.store(codes + group_scale_word<Quantizer>(size, own.mine.thread) + w,
-                      sound ? scales[w] : 0u);
+                      sound ? scales : 0u);
       }
     }
   }
