@@ -14,7 +14,7 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/quantize/dither.hpp>
-#include <tersum/quantize/thread_scaled_floats.hpp>
+#include <tersum/quantize/small_float.hpp>
 #include <tersum_baselines/group_absmax.hpp>
 
 #include <cstdint>

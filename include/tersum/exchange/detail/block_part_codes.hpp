@@ -42,7 +42,7 @@ struct part_codes {
   {
     std::uint32_t words[Quantizer::bits];
     load_codes(own.ctx, codes + own.mine.thread * Quantizer::bits, words);
-    if constexpr (looks_in_lanes<Part> || !table_codebook<Quantizer>) {
+    if constexpr (needs_none<Part>) {
       block_levels<Part::size, Quantizer>::add(own.ctx, words, scale, v);
     } else {
       TERSUM_UNROLL
@@ -65,7 +65,7 @@ struct part_codes {
         at_level_of(own.map, own.args.codec, own.place.level, [&](auto const& codec) {
           using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
           std::uint32_t words[quantizer::bits];
-          if constexpr (looks_in_lanes<Part>) {
+          if constexpr (needs_none<Part, quantizer>) {
             product = block_levels<Part::size, quantizer>::code(own.ctx, root, v, words);
           } else {
             product = code_values<quantizer>(own.ctx, own.tables, root, v, words);
@@ -85,9 +85,9 @@ struct part_codes {
   }
 
  private:
-  //! Whether all lanes of a warp look up together, and find the levels in each other's registers.
-  template <class Part>
-  static constexpr bool looks_in_lanes = Part::in_step&& in_lanes<Quantizer>;
+  //! Whether no table is looked up: there is none, or all lanes of a warp look up together, in each other's registers.
+  template <class Part, class Of = Quantizer>
+  static constexpr bool needs_none = !table_codebook<Of> || (Part::in_step && in_lanes<Of>);
 };
 
 //! @brief Elements in the order of the gradient, sixteen bytes at a time.

@@ -301,16 +301,6 @@ TERSUM_BODY float code_values_alone(float scale,
   }
   return product;
 }
-template <codebook Quantizer, class Context>
-requires(!table_codebook<Quantizer>) TERSUM_BODY
-  float code_values(Context const&,
-                    std::uint32_t const*,
-                    float scale,
-                    float const (&v)[32],
-                    std::uint32_t (&words)[Quantizer::bits])
-{
-  return code_values_alone<Quantizer>(scale, v, words);
-}
 
 //! @brief Adds scale times the level of code k of a thread's words to its value k.
 template <class Quantizer, class Context>
