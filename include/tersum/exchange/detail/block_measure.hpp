@@ -59,6 +59,41 @@ TERSUM_BODY void load_edge_for_norm(Context const& ctx, int left, float* v, Load
   });
 }
 
+//! @brief The value of a coordinate, with what was kept of it.
+template <class Codec, class Element, class Context>
+[[nodiscard]] TERSUM_BODY float joined_at(Context const& ctx,
+                                          exchange_args<Codec, Element> const& args,
+                                          float weight,
+                                          std::uint64_t at)
+{
+  float const value = Context::value(ctx.load(args.gradient + at));
+  return joined(context_arithmetic<Context>{}, args, weight, value, [&] {
+    return Context::value(ctx.load(args.residual + at));
+  });
+}
+
+//! @brief Joins eight values with what was kept of them.
+//! @{
+template <class... Given>
+TERSUM_BODY void join_eight(Given const&...)
+{
+}
+template <class Codec, class Element, class Context>
+requires feeds_back<Codec> TERSUM_BODY void join_eight(Context const& ctx,
+                                                       exchange_args<Codec, Element> const& args,
+                                                       std::uint64_t first,
+                                                       float* v)
+{
+  float const weight = weight_of_kept(args);
+  float kept[8];
+  thread_values<8>::load(ctx, args.residual + first, kept);
+  TERSUM_UNROLL
+  for (int j = 0; j < 8; ++j) {
+    v[j] = joined(context_arithmetic<Context>{}, args, weight, v[j], [&] { return kept[j]; });
+  }
+}
+//! @}
+
 //! @brief Eight values, gradient plus residual. At edges only `left` of them exist, and the others are zeros.
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void load_for_norm(Context const& ctx,
@@ -67,30 +102,15 @@ TERSUM_BODY void load_for_norm(Context const& ctx,
                                [[maybe_unused]] int left,
                                float* v)
 {
-  [[maybe_unused]] float const weight = weight_of_kept(args);
   if constexpr (Codec::rotates_all) {
     thread_values<8>::load(ctx, args.rotated + first, v);
   } else if constexpr (Edge) {
-    load_edge_for_norm<codec_norm_shape<Codec, Element>>(ctx, left, v, [&](int at) {
-      float value = Context::value(ctx.load(args.gradient + first + at));
-      if constexpr (feeds_back<Codec>) {
-        context_arithmetic<Context> const math{};
-        float const before = Context::value(ctx.load(args.residual + first + at));
-        value = args.codec.feedback.before(math, value, weighed<Codec>(math, weight, before));
-      }
-      return value;
-    });
+    float const weight = weight_of_kept(args);
+    load_edge_for_norm<codec_norm_shape<Codec, Element>>(
+      ctx, left, v, [&](int at) { return joined_at(ctx, args, weight, first + at); });
   } else {
     thread_values<8>::load(ctx, args.gradient + first, v);
-    if constexpr (feeds_back<Codec>) {
-      float kept[8];
-      thread_values<8>::load(ctx, args.residual + first, kept);
-      TERSUM_UNROLL
-      for (int j = 0; j < 8; ++j) {
-        context_arithmetic<Context> const math{};
-        v[j] = args.codec.feedback.before(math, v[j], weighed<Codec>(math, weight, kept[j]));
-      }
-    }
+    join_eight(ctx, args, first, v);
   }
 }
 
@@ -323,33 +343,31 @@ template <class Codec, class Element, class Context>
 [[nodiscard]] TERSUM_BODY std::uint32_t coordinate_magnitude(
   Context const& ctx, exchange_args<Codec, Element> const& args, std::uint64_t coordinate)
 {
-  float value = Context::value(ctx.load(args.gradient + coordinate));
-  if constexpr (feeds_back<Codec>) {
-    context_arithmetic<Context> const math{};
-    float const before = Context::value(ctx.load(args.residual + coordinate));
-    float const kept   = weighed<Codec>(math, weight_of_kept(args), before);
-    value              = args.codec.feedback.before(math, value, kept);
-  }
-  return magnitude_bits(value);
+  return magnitude_bits(joined_at(ctx, args, weight_of_kept(args), coordinate));
 }
 
 //! @brief The energy by which a chunk is chosen, or a coordinate where each is chosen for itself.
+//! @{
 template <class Codec, class Element, class Context>
 [[nodiscard]] TERSUM_BODY std::uint32_t selection_energy(Context const& ctx,
                                                          exchange_args<Codec, Element> const& args,
                                                          std::uint64_t chunk)
 {
-  if constexpr (gathering<Codec>) {
-    return coordinate_magnitude(ctx, args, chunk);
-  } else {
-    std::uint32_t energy = 0;
-    if constexpr (Codec::chunker_type::by_norm) {
-      using scalar = typename Codec::norm_scalar;
-      energy =
-        weighted_energy(args, chunk, ctx.load(static_cast<scalar const*>(args.agreed) + chunk));
-    }
-    return score_of(args, chunk, energy);
+  std::uint32_t energy = 0;
+  if constexpr (Codec::chunker_type::by_norm) {
+    using scalar = typename Codec::norm_scalar;
+    energy =
+      weighted_energy(args, chunk, ctx.load(static_cast<scalar const*>(args.agreed) + chunk));
   }
+  return score_of(args, chunk, energy);
 }
+template <gathering Codec, class Element, class Context>
+[[nodiscard]] TERSUM_BODY std::uint32_t selection_energy(Context const& ctx,
+                                                         exchange_args<Codec, Element> const& args,
+                                                         std::uint64_t coordinate)
+{
+  return coordinate_magnitude(ctx, args, coordinate);
+}
+//! @}
 
 }  // namespace tersum::inline v0::detail

@@ -60,21 +60,25 @@ template <bool Edge, bool InRows = Edge, class Codec, class Element, class Conte
 
 //! @brief Replaces values of the loaded arrangement by apply(value, scale) with their scales, raised to the least of the chunk.
 //! Without a metric nothing changes.
-template <bool Edge, bool InRows, class Codec, class Element, class Context, class Apply>
+//! @{
+template <bool Edge, bool InRows, in_metric Codec, class Element, class Context, class Apply>
 TERSUM_BODY void apply_scales(Context const& ctx,
                               exchange_args<Codec, Element> const& args,
                               own_chunk<Codec> const& mine,
                               float (&v)[32],
                               Apply const& apply)
 {
-  if constexpr (in_metric<Codec>) {
-    float scales[32];
-    float const largest = load_scales<Edge, InRows>(ctx, args, mine, scales);
-    float const least   = least_scale(context_arithmetic<Context>{}, args.codec.metric, largest);
-    TERSUM_UNROLL
-    for (int i = 0; i < 32; ++i) { v[i] = apply(v[i], raised_scale(scales[i], least)); }
-  }
+  float scales[32];
+  float const largest = load_scales<Edge, InRows>(ctx, args, mine, scales);
+  float const least   = least_scale(context_arithmetic<Context>{}, args.codec.metric, largest);
+  TERSUM_UNROLL
+  for (int i = 0; i < 32; ++i) { v[i] = apply(v[i], raised_scale(scales[i], least)); }
 }
+template <bool Edge, bool InRows, class... Given>
+TERSUM_BODY void apply_scales(Given const&...)
+{
+}
+//! @}
 
 //! @brief Divides values of the loaded arrangement by their scales.
 template <bool Edge, bool InRows = Edge, class Codec, class Element, class Context>
@@ -100,52 +104,58 @@ TERSUM_BODY void multiply_by_scales(Context const& ctx,
 
 //! @brief Multiplies decoded values of the loaded arrangement by their scales; scales that the library keeps follow them.
 //! Without a metric nothing changes.
+//! @{
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void leave_metric(Context const& ctx,
                               exchange_args<Codec, Element> const& args,
                               own_chunk<Codec> const& mine,
                               float (&v)[32])
 {
-  if constexpr (!keeps_metric<Codec>) {
-    multiply_by_scales<Edge>(ctx, args, mine, v);
-  } else {
-    using scale_type = metric_scale<Codec>;
-    context_arithmetic<Context> const math{};
-    float scales[32];
-    float const largest = load_scales<Edge>(ctx, args, mine, scales);
-    bool const unknown  = is_unknown_scale(largest);
-    float const least   = least_scale(math, args.codec.metric, largest);
-    float const before  = static_cast<float>(args.header->step);
-    float first         = 0.0f;
-    if (ctx.warp_max(unknown ? 1u : 0u) != 0) {
-      float existing[32];
-      TERSUM_UNROLL
-      for (int i = 0; i < 32; ++i) {
-        existing[i] = mine.active && mine.coordinate(i) < mine.length ? v[i] : 0.0f;
-      }
-      float const decoded = block_norm<Codec::chunk_size>::squared(ctx, mine, nullptr, existing);
-      float const square  = mine.active ? first_square(math, args, mine.chunk, decoded) : decoded;
-      first               = first_scale(math, square, static_cast<std::uint32_t>(mine.length));
-    }
-    [[maybe_unused]] std::uint32_t draw = 0;
-    if constexpr (!std::is_same_v<scale_type, float>) {
-      draw = first_draw(mine.chunk, args.header->sign_key);
-    }
+  multiply_by_scales<Edge>(ctx, args, mine, v);
+}
+template <bool Edge, keeps_metric Codec, class Element, class Context>
+TERSUM_BODY void leave_metric(Context const& ctx,
+                              exchange_args<Codec, Element> const& args,
+                              own_chunk<Codec> const& mine,
+                              float (&v)[32])
+{
+  using scale_type = metric_scale<Codec>;
+  context_arithmetic<Context> const math{};
+  float scales[32];
+  float const largest = load_scales<Edge>(ctx, args, mine, scales);
+  bool const unknown  = is_unknown_scale(largest);
+  float const least   = least_scale(math, args.codec.metric, largest);
+  float const before  = static_cast<float>(args.header->step);
+  float first         = 0.0f;
+  if (ctx.warp_max(unknown ? 1u : 0u) != 0) {
+    float existing[32];
     TERSUM_UNROLL
     for (int i = 0; i < 32; ++i) {
-      float const scale = raised_scale(scales[i], least);
-      float next        = first;
-      if (!unknown) { next = args.codec.metric.update(math, v[i], scale, before); }
-      if constexpr (std::is_same_v<scale_type, float>) {
-        if (is_finite(next)) { scales[i] = next; }
-      } else {
-        auto const at = static_cast<std::uint32_t>(mine.coordinate(i));
-        scales[i]     = kept_scale<scale_type>(next, scales[i], draw + at * draw_stride);
-      }
-      v[i] = Context::multiply(v[i], scale);
+      existing[i] = mine.active && mine.coordinate(i) < mine.length ? v[i] : 0.0f;
     }
-    if (!step_is_poisoned(args)) { store_coordinates<Edge>(ctx, args.metric.scales, mine, scales); }
+    float const decoded = block_norm<Codec::chunk_size>::squared(ctx, mine, nullptr, existing);
+    float const square  = mine.active ? first_square(math, args, mine.chunk, decoded) : decoded;
+    first               = first_scale(math, square, static_cast<std::uint32_t>(mine.length));
   }
+  [[maybe_unused]] std::uint32_t draw = 0;
+  if constexpr (!std::is_same_v<scale_type, float>) {
+    draw = first_draw(mine.chunk, args.header->sign_key);
+  }
+  TERSUM_UNROLL
+  for (int i = 0; i < 32; ++i) {
+    float const scale = raised_scale(scales[i], least);
+    float next        = first;
+    if (!unknown) { next = args.codec.metric.update(math, v[i], scale, before); }
+    if constexpr (std::is_same_v<scale_type, float>) {
+      if (is_finite(next)) { scales[i] = next; }
+    } else {
+      auto const at = static_cast<std::uint32_t>(mine.coordinate(i));
+      scales[i]     = kept_scale<scale_type>(next, scales[i], draw + at * draw_stride);
+    }
+    v[i] = Context::multiply(v[i], scale);
+  }
+  if (!step_is_poisoned(args)) { store_coordinates<Edge>(ctx, args.metric.scales, mine, scales); }
 }
+//! @}
 
 }  // namespace tersum::inline v0::detail

@@ -174,7 +174,7 @@ template <bool InRows, class Codec, class Element, class Context>
   chunk_in_lanes<true, InRows, Codec, Element, Context> const& own)
 {
   own_chunk<Codec> mine = own.mine;
-  if constexpr (in_metric<Codec>) { mine.offset += own.args.parts.begin; }
+  mine.offset += own.args.parts.begin;
   return mine;
 }
 

@@ -126,16 +126,19 @@ class launch_list {
   template <class Kernel, class InRows>
   void owned_in_metric()
   {
-    if constexpr (in_metric<Codec>) {
-      bool aligned = true;
-      plan_.for_each_record([&](tensor_record const& record) {
-        auto const* const scales = args_.metric.scales + record.offset;
-        aligned =
-          aligned && (record.chunks == 0 || reinterpret_cast<std::uintptr_t>(scales) % 16 == 0);
-      });
-      if (!aligned) { return owned(InRows{}); }
-    }
     owned(Kernel{});
+  }
+  template <class Kernel, class InRows>
+  requires in_metric<Codec>
+  void owned_in_metric()
+  {
+    bool aligned = true;
+    plan_.for_each_record([&](tensor_record const& record) {
+      auto const* const scales = args_.metric.scales + record.offset;
+      aligned =
+        aligned && (record.chunks == 0 || reinterpret_cast<std::uintptr_t>(scales) % 16 == 0);
+    });
+    aligned ? owned(Kernel{}) : owned(InRows{});
   }
 
   void norms()
@@ -249,7 +252,7 @@ class launch_list {
     if (plan_.has_rests()) { (*this)(clear_parts_kernel{{}, args_.payload, 0}, parts); }
     chunks<encode_parts_kernel>();
     if (plan_.cuts_chunks()) { (*this)(share_cut_kernel{}, parts); }
-    if constexpr (feeds_back<Codec>) { chunks<keep_residual_kernel>(); }
+    keep_lost();
   }
   void encode() requires publishing<Codec>
   {
@@ -260,7 +263,7 @@ class launch_list {
     }
     auto const publish_in = [&]<bool InRows>() {
       owned(publish_kernel<InRows>{});
-      if constexpr (feeds_back<Codec>) { owned(keep_published_kernel<InRows>{}); }
+      keep_lost_of_shard<InRows>();
     };
     if (shard_is_aligned()) {
       publish_in.template operator()<false>();
@@ -275,11 +278,7 @@ class launch_list {
   void decode() { (*this)(cast_kernel<false>{}, cast_blocks<Codec>(plan_.chunks(), numbers)); }
   void decode() requires(casts<Codec>&& in_metric<Codec>)
   {
-    if constexpr (keeps_metric<Codec>) {
-      std::uint64_t const eights =
-        plan_.payload_bytes() / (8 * sizeof(typename Codec::quantizer_type::element));
-      threads(inspect_scaled_casts_kernel{{}, eights}, eights);
-    }
+    inspect_casts();
     chunks<decode_scaled_casts_kernel>();
   }
   void decode() requires has_steps<Codec> { chunks<decode_kernel>(); }
@@ -310,15 +309,45 @@ class launch_list {
   void decode() requires has_parts<Codec>
   {
     threads(inspect_parts_kernel{}, plan_.chunks());
-    if constexpr (feeds_back<Codec> && !publishing<Codec>) { chunks<keep_residual_kernel>(); }
-    if constexpr (owner_feeds_back<Codec>) {
-      owned_in_metric<keep_owner_residual_kernel, keep_owner_residual_in_rows_kernel>();
-    }
+    keep_lost();
+    keep_lost_by_owners();
     chunks<decode_parts_kernel>();
   }
   //! @}
 
  private:
+  //! What feedback keeps of what a rank's codes lost, of its shard, and of what owners' codes lost; without feedback nothing.
+  //! @{
+  void keep_lost() {}
+  void keep_lost() requires(feeds_back<Codec> && !publishing<Codec>)
+  {
+    chunks<keep_residual_kernel>();
+  }
+  template <bool InRows>
+  void keep_lost_of_shard()
+  {
+  }
+  template <bool InRows>
+  requires feeds_back<Codec>
+  void keep_lost_of_shard() { owned(keep_published_kernel<InRows>{}); }
+  void keep_lost_by_owners() {}
+  void keep_lost_by_owners() requires owner_feeds_back<Codec>
+  {
+    owned_in_metric<keep_owner_residual_kernel, keep_owner_residual_in_rows_kernel>();
+  }
+  //! @}
+
+  //! Whether sums of casts are finite, before scales that the library keeps follow them.
+  //! @{
+  void inspect_casts() {}
+  void inspect_casts() requires keeps_metric<Codec>
+  {
+    std::uint64_t const eights =
+      plan_.payload_bytes() / (8 * sizeof(typename Codec::quantizer_type::element));
+    threads(inspect_scaled_casts_kernel{{}, eights}, eights);
+  }
+  //! @}
+
   static constexpr cuda_tuning numbers = tuning_of<Executor>.cuda;
 
   Executor const& executor_;
