@@ -24,6 +24,47 @@ template <int Size, class Element>
   return length == Size && reinterpret_cast<std::uintptr_t>(first) % 16 == 0;
 }
 
+//! Where an array goes on, if there is one.
+template <class Element>
+[[nodiscard]] TERSUM_BODY Element const* behind(Element const* array, unsigned begin)
+{
+  return array + begin;
+}
+[[nodiscard]] TERSUM_BODY std::nullptr_t behind(std::nullptr_t, unsigned) { return nullptr; }
+
+//! @brief A value of an array; where another one is given join(value, other) with its value at the same place.
+template <class Context, class Element, class At, class Second, class Join>
+[[nodiscard]] TERSUM_BODY float load_joined(Context const& ctx,
+                                            Element const* first,
+                                            At at,
+                                            [[maybe_unused]] Second second,
+                                            [[maybe_unused]] Join const& join)
+{
+  float const value = Context::value(ctx.load(first + at));
+  if constexpr (std::is_null_pointer_v<Second>) {
+    return value;
+  } else {
+    return join(value, Context::value(ctx.load(second + at)));
+  }
+}
+
+//! @brief The same of eight neighbours, which lie at multiples of 16 bytes.
+template <class Context, class Element, class Second, class Join>
+TERSUM_BODY void load_eight_joined(Context const& ctx,
+                                   Element const* first,
+                                   float* v,
+                                   [[maybe_unused]] Second second,
+                                   [[maybe_unused]] Join const& join)
+{
+  thread_values<8>::load(ctx, first, v);
+  if constexpr (!std::is_null_pointer_v<Second>) {
+    float others[8];
+    thread_values<8>::load(ctx, second, others);
+    TERSUM_UNROLL
+    for (int j = 0; j < 8; ++j) { v[j] = join(v[j], others[j]); }
+  }
+}
+
 //! @brief Eight neighbours of a thread's coordinates, those of quarter r, to v[0..7]; zeros where there are none.
 //! @tparam Edge   Whether coordinates may be missing, or the chunk not aligned to 16 bytes.
 //! @param exists  Whether the chunk has any.
@@ -44,26 +85,18 @@ TERSUM_BODY void load_quarter(Context const& ctx,
                               [[maybe_unused]] Second second    = nullptr,
                               [[maybe_unused]] Join const& join = nullptr)
 {
-  constexpr bool joins       = !std::is_null_pointer_v<Second>;
-  unsigned const begin       = mine.thread * 8 + static_cast<unsigned>(r * (Size / 4));
-  Element const* const first = chunk + begin;
+  unsigned const begin = mine.thread * 8 + static_cast<unsigned>(r * (Size / 4));
   if constexpr (Edge) {
     TERSUM_UNROLL
     for (int j = 0; j < 8; ++j) {
       v[j] = 0.0f;
       if (exists && mine.coordinate(8 * r + j) < mine.length) {
-        v[j] = Context::value(ctx.load(first + j));
-        if constexpr (joins) { v[j] = join(v[j], Context::value(ctx.load(second + begin + j))); }
+        v[j] = load_joined(ctx, chunk + begin, j, behind(second, begin), join);
       }
     }
   } else if (exists) {
-    thread_values<8>::load(ctx, first, v);
-    if constexpr (joins) {
-      float others[8];
-      thread_values<8>::load(ctx, second + begin, others);
-      TERSUM_UNROLL
-      for (int j = 0; j < 8; ++j) { v[j] = join(v[j], others[j]); }
-    }
+    Element const* const first = chunk + begin;
+    load_eight_joined(ctx, first, v, behind(second, begin), join);
   } else {
     TERSUM_UNROLL
     for (int j = 0; j < 8; ++j) { v[j] = 0.0f; }

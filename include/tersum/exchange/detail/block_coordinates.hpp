@@ -67,21 +67,77 @@ struct edge_rows {
   }
 };
 
-//! @brief Eight neighbours of a thread's coordinates, those of quarter r, of the array in which the chunk begins at `chunk`. At
-//! edges all threads of the warp call it.
-template <bool Edge, class Codec, class Element, class Context>
-TERSUM_BODY void load_eights(
-  Context const& ctx, own_chunk<Codec> const& mine, Element const* chunk, int r, float* v)
+//! @brief Eight neighbours of a thread's coordinates, those of quarter r, of the array in which the chunk begins at `chunk`, joined
+//! with those of another one if it is given. At edges all threads of the warp call it.
+template <bool Edge,
+          class Codec,
+          class Element,
+          class Context,
+          class Second = std::nullptr_t,
+          class Join   = std::nullptr_t>
+TERSUM_BODY void load_eights(Context const& ctx,
+                             own_chunk<Codec> const& mine,
+                             Element const* chunk,
+                             int r,
+                             float* v,
+                             Second second    = nullptr,
+                             Join const& join = nullptr)
 {
   if constexpr (Edge) {
-    edge_rows<Codec> const rows{mine};
-    rows.load(ctx, r, v, [&](unsigned at) {
-      return Context::value(ctx.load(chunk + at + r * rows.quarter));
+    unsigned const begin = static_cast<unsigned>(r) * (Codec::chunk_size / 4);
+    edge_rows<Codec>{mine}.load(ctx, r, v, [&](unsigned at) {
+      return load_joined(ctx, chunk + begin, at, behind(second, begin), join);
     });
   } else {
-    load_quarter<false>(ctx, mine, mine.active, chunk, r, v);
+    load_quarter<false>(ctx, mine, mine.active, chunk, r, v, second, join);
   }
 }
+
+//! @brief What values of an array that lies as the gradient are joined with before they are encoded: where feedback keeps something, the
+//! array of that, and how; of differences what all ranks hold; otherwise nothing.
+//! @{
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_BODY std::nullptr_t joined_array(exchange_args<Codec, Element> const&,
+                                                      std::uint64_t)
+{
+  return nullptr;
+}
+template <class Codec, class Element>
+requires feeds_back<Codec>
+[[nodiscard]] TERSUM_BODY auto const* joined_array(exchange_args<Codec, Element> const& args,
+                                                   std::uint64_t first)
+{
+  return static_cast<residual_element<Codec> const*>(args.residual + first);
+}
+template <class Codec, class Element>
+requires codes_differences<Codec>
+[[nodiscard]] TERSUM_BODY float const* joined_array(exchange_args<Codec, Element> const& args,
+                                                    std::uint64_t first)
+{
+  return args.parts.held + first;
+}
+
+template <class Context, class Codec, class Element>
+[[nodiscard]] TERSUM_BODY std::nullptr_t joining(exchange_args<Codec, Element> const&)
+{
+  return nullptr;
+}
+template <class Context, class Codec, class Element>
+requires feeds_back<Codec>
+[[nodiscard]] TERSUM_BODY auto joining(exchange_args<Codec, Element> const& args)
+{
+  return [&args, weight = weight_of_kept(args)](float value, float other) {
+    context_arithmetic<Context> const math{};
+    return args.codec.feedback.before(math, value, weighed<Codec>(math, weight, other));
+  };
+}
+template <class Context, class Codec, class Element>
+requires codes_differences<Codec>
+[[nodiscard]] TERSUM_BODY auto joining(exchange_args<Codec, Element> const&)
+{
+  return [](float value, float held) { return Context::subtract(value, held); };
+}
+//! @}
 
 //! @brief Calls load.operator()<at_edge>(). Where a kernel has chunks of both kinds, a warp loads all as edges if one is.
 //! @tparam Edge, Regular  As `find_chunk` has them.
@@ -111,33 +167,14 @@ TERSUM_BODY void load_coordinates(Context const& ctx,
                                   own_chunk<Codec> const& mine,
                                   float (&v)[32])
 {
-  [[maybe_unused]] float const weight = weight_of_kept(args);
+  auto const other = joined_array(args, mine.offset);
+  auto const join  = joining<Context>(args);
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
-    auto const load = [&](auto const* from) {
-      if constexpr (feeds_back<Codec>) {
-        auto const add = [&](float value, float kept) {
-          context_arithmetic<Context> const math{};
-          return args.codec.feedback.before(math, value, weighed<Codec>(math, weight, kept));
-        };
-        auto const* const kept = args.residual + mine.offset;
-        if constexpr (Edge) {
-          edge_rows<Codec> const rows{mine};
-          rows.load(ctx, r, v + 8 * r, [&](unsigned at) {
-            return add(Context::value(ctx.load(from + mine.offset + at + r * rows.quarter)),
-                       Context::value(ctx.load(kept + at + r * rows.quarter)));
-          });
-        } else {
-          load_quarter<false>(ctx, mine, mine.active, from + mine.offset, r, v + 8 * r, kept, add);
-        }
-      } else {
-        load_eights<Edge>(ctx, mine, from + mine.offset, r, v + 8 * r);
-      }
-    };
     if constexpr (Codec::rotates_all) {
-      load(args.rotated);
+      load_eights<Edge>(ctx, mine, args.rotated + mine.offset, r, v + 8 * r);
     } else {
-      load(args.gradient);
+      load_eights<Edge>(ctx, mine, args.gradient + mine.offset, r, v + 8 * r, other, join);
     }
   }
 }

@@ -59,41 +59,6 @@ TERSUM_BODY void load_edge_for_norm(Context const& ctx, int left, float* v, Load
   });
 }
 
-//! @brief The value of a coordinate, with what was kept of it.
-template <class Codec, class Element, class Context>
-[[nodiscard]] TERSUM_BODY float joined_at(Context const& ctx,
-                                          exchange_args<Codec, Element> const& args,
-                                          float weight,
-                                          std::uint64_t at)
-{
-  float const value = Context::value(ctx.load(args.gradient + at));
-  return joined(context_arithmetic<Context>{}, args, weight, value, [&] {
-    return Context::value(ctx.load(args.residual + at));
-  });
-}
-
-//! @brief Joins eight values with what was kept of them.
-//! @{
-template <class... Given>
-TERSUM_BODY void join_eight(Given const&...)
-{
-}
-template <class Codec, class Element, class Context>
-requires feeds_back<Codec> TERSUM_BODY void join_eight(Context const& ctx,
-                                                       exchange_args<Codec, Element> const& args,
-                                                       std::uint64_t first,
-                                                       float* v)
-{
-  float const weight = weight_of_kept(args);
-  float kept[8];
-  thread_values<8>::load(ctx, args.residual + first, kept);
-  TERSUM_UNROLL
-  for (int j = 0; j < 8; ++j) {
-    v[j] = joined(context_arithmetic<Context>{}, args, weight, v[j], [&] { return kept[j]; });
-  }
-}
-//! @}
-
 //! @brief Eight values, gradient plus residual. At edges only `left` of them exist, and the others are zeros.
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void load_for_norm(Context const& ctx,
@@ -105,12 +70,14 @@ TERSUM_BODY void load_for_norm(Context const& ctx,
   if constexpr (Codec::rotates_all) {
     thread_values<8>::load(ctx, args.rotated + first, v);
   } else if constexpr (Edge) {
-    float const weight = weight_of_kept(args);
-    load_edge_for_norm<codec_norm_shape<Codec, Element>>(
-      ctx, left, v, [&](int at) { return joined_at(ctx, args, weight, first + at); });
+    auto const other = joined_array(args, first);
+    auto const join  = joining<Context>(args);
+    load_edge_for_norm<codec_norm_shape<Codec, Element>>(ctx, left, v, [&](int at) {
+      return load_joined(ctx, args.gradient + first, at, other, join);
+    });
   } else {
-    thread_values<8>::load(ctx, args.gradient + first, v);
-    join_eight(ctx, args, first, v);
+    load_eight_joined(
+      ctx, args.gradient + first, v, joined_array(args, first), joining<Context>(args));
   }
 }
 
@@ -343,7 +310,8 @@ template <class Codec, class Element, class Context>
 [[nodiscard]] TERSUM_BODY std::uint32_t coordinate_magnitude(
   Context const& ctx, exchange_args<Codec, Element> const& args, std::uint64_t coordinate)
 {
-  return magnitude_bits(joined_at(ctx, args, weight_of_kept(args), coordinate));
+  return magnitude_bits(
+    load_joined(ctx, args.gradient, coordinate, joined_array(args, 0), joining<Context>(args)));
 }
 
 //! @brief The energy by which a chunk is chosen, or a coordinate where each is chosen for itself.

@@ -126,45 +126,19 @@ TERSUM_BODY void load_published(chunk_in_lanes<true, InRows, Codec, Element, Con
 {
   auto const& args          = own.args;
   Element const* const from = args.gradient + own.mine.offset;
-  auto const load           = [&](auto other, auto const& join) {
+  auto const other          = joined_array(args, own.mine.offset);
+  auto const join           = joining<Context>(args);
+  bool const at_once        = moves_in_eights<Codec::chunk_size>(from, own.mine.length) &&
+                       reinterpret_cast<std::uintptr_t>(other) % 16 == 0;
+  TERSUM_UNROLL
+  for (int r = 0; r < 4; ++r) {
     if constexpr (InRows) {
-      edge_rows<Codec> const rows{own.mine};
-      TERSUM_UNROLL
-      for (int r = 0; r < 4; ++r) {
-        rows.load(own.ctx, r, v + 8 * r, [&](unsigned at) {
-          float const value = Context::value(own.ctx.load(from + at + r * rows.quarter));
-          if constexpr (std::is_null_pointer_v<decltype(other)>) {
-            return value;
-          } else {
-            return join(value, Context::value(own.ctx.load(other + at + r * rows.quarter)));
-          }
-        });
-      }
+      load_eights<true>(own.ctx, own.mine, from, r, v + 8 * r, other, join);
+    } else if (at_once) {
+      load_quarter<false>(own.ctx, own.mine, own.mine.active, from, r, v + 8 * r, other, join);
     } else {
-      bool const at_once = moves_in_eights<Codec::chunk_size>(from, own.mine.length) &&
-                           reinterpret_cast<std::uintptr_t>(other) % 16 == 0;
-      TERSUM_UNROLL
-      for (int r = 0; r < 4; ++r) {
-        if (at_once) {
-          load_quarter<false>(own.ctx, own.mine, own.mine.active, from, r, v + 8 * r, other, join);
-        } else {
-          load_quarter<true>(own.ctx, own.mine, own.mine.active, from, r, v + 8 * r, other, join);
-        }
-      }
+      load_quarter<true>(own.ctx, own.mine, own.mine.active, from, r, v + 8 * r, other, join);
     }
-  };
-  if constexpr (codes_differences<Codec>) {
-    load(static_cast<float const*>(args.parts.held + own.mine.offset),
-         [](float value, float held) { return Context::subtract(value, held); });
-  } else if constexpr (feeds_back<Codec>) {
-    float const weight                          = weight_of_kept(args);
-    residual_element<Codec> const* const before = args.residual + own.mine.offset;
-    load(before, [&](float value, float kept) {
-      context_arithmetic<Context> const math{};
-      return args.codec.feedback.before(math, value, weighed<Codec>(math, weight, kept));
-    });
-  } else {
-    load(nullptr, nullptr);
   }
 }
 

@@ -130,29 +130,6 @@ template <class Codec, class Arithmetic>
   return weighs_kept<Codec> ? Arithmetic::multiply(weight, kept) : kept;
 }
 
-//! @brief What is encoded of a value of the gradient: itself, or with feedback joined with what kept() was kept of it.
-//! @param weight  `weight_of_kept`.
-//! @{
-TERSUM_EXEC_CHECK_DISABLE
-template <class Arithmetic, class Codec, class Element, class Kept>
-[[nodiscard]] TERSUM_INLINE float joined(
-  Arithmetic const&, exchange_args<Codec, Element> const&, float, float value, Kept const&)
-{
-  return value;
-}
-TERSUM_EXEC_CHECK_DISABLE
-template <class Arithmetic, class Codec, class Element, class Kept>
-requires feeds_back<Codec>
-[[nodiscard]] TERSUM_INLINE float joined(Arithmetic const& math,
-                                         exchange_args<Codec, Element> const& args,
-                                         float weight,
-                                         float value,
-                                         Kept const& kept)
-{
-  return args.codec.feedback.before(math, value, weighed<Codec>(math, weight, kept()));
-}
-//! @}
-
 //! @brief Whether a cast keeps this for the next step, or else what it had kept. Sums of floats below 2^20, which halves are made of,
 //! are finite.
 template <class Codec>
