@@ -55,12 +55,6 @@ class any_transport : public can_reduce_all<native_sum<float>,
                                              std::uint64_t value,
                                              int from,
                                              std::uint64_t& received) const                 = 0;
-  [[nodiscard]] virtual status send_receive(int to,
-                                            std::byte const* sent,
-                                            std::size_t sent_bytes,
-                                            int from,
-                                            std::byte* received,
-                                            std::size_t received_bytes) const               = 0;
   [[nodiscard]] virtual status all_to_all(std::byte const* data,
                                           rank_blocks const& blocks,
                                           std::byte* received) const                        = 0;
@@ -90,15 +84,6 @@ class forwards : public any_transport {
                        std::uint64_t& received) const override
   {
     return to_.exchange_word(to, value, from, received);
-  }
-  status send_receive(int to,
-                      std::byte const* sent,
-                      std::size_t sent_bytes,
-                      int from,
-                      std::byte* received,
-                      std::size_t received_bytes) const override
-  {
-    return to_.send_receive(to, sent, sent_bytes, from, received, received_bytes);
   }
   status all_to_all(std::byte const* data,
                     rank_blocks const& blocks,

@@ -163,7 +163,6 @@ class suite {
     for (layout const& shape : taken) {
       bool const bypasses = planned(shape).bypassed() > 0;  // in float, where the order counts
       way<schedule::direct>(name, "direct", codec, shape, reduction_order::direct, true);
-      if (!brief_) { way<schedule::ring>(name, "ring", codec, shape, reduction_order::ring, true); }
       if (over_.reduces()) {
         bool const equal = (any_order<Codec>() && !bypasses) || over_.size() <= 2;
         way<schedule::in_wire>(name, "in the wire", codec, shape, reduction_order::ring, equal);

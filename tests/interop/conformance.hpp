@@ -11,8 +11,7 @@
 namespace tersum::tests {
 
 //! @brief Every preset, each way to reduce, sizes with tails, a bucket, and a rank with NaN, against a loopback, on all ranks.
-//! @param brief  Only the last shape of which something travels, the bucket if it does; and not the ring, whose messages are
-//!               the same calls for every codec.
+//! @param brief  Only the last shape of which something travels, the bucket if it does.
 //! @return  How many checks failed on this rank; each is printed.
 [[nodiscard]] int check_presets(any_transport const& over, bool brief = false);
 

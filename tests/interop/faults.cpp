@@ -172,7 +172,6 @@ char const* name_of(way how)
 {
   constexpr char const* names[]{"in the wire",
                                 "direct",
-                                "ring",
                                 "two shots",
                                 "gathered",
                                 "shards",
@@ -194,7 +193,6 @@ trial exchange(way how,
   switch (how) {
     case way::in_wire: return whole.all_reduce<schedule::in_wire>(before_payload);
     case way::direct: return whole.all_reduce<schedule::direct>(before_payload);
-    case way::ring: return whole.all_reduce<schedule::ring>(before_payload);
     case way::two_shots:
       return one_exchange{presets::two_shot_4, first, odd}.all_reduce<schedule::direct>(
         before_payload);

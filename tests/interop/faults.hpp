@@ -15,7 +15,6 @@ namespace tersum::tests {
 enum class way {
   in_wire,    //!< all_reduce_mean, reduced by the transport's own all-reduce
   direct,     //!< all_reduce_mean, all-to-all and all-gather of the transport
-  ring,       //!< all_reduce_mean, from neighbour to neighbour
   two_shots,  //!< all_reduce_mean of a codec whose parts are scattered and gathered
   gathered,   //!< all_reduce_mean of a codec whose payloads are gathered
   shards,     //!< reduce_scatter_mean
@@ -26,7 +25,6 @@ enum class way {
 };
 inline constexpr way all_forms[]{way::in_wire,
                                  way::direct,
-                                 way::ring,
                                  way::two_shots,
                                  way::gathered,
                                  way::shards,

@@ -190,7 +190,6 @@ int check_nccl_shards(nccl_rank const& on)
       });
     };
     codes(reduce_over<schedule::in_wire>(nccl, exec));
-    codes(reduce_over<schedule::ring>(nccl, exec, scratch.bytes()));
     by(norms);
   };
   return count_failures(on, [&](auto const& expect) {

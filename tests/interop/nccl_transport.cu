@@ -39,19 +39,6 @@ class staged_nccl {
     return over_.exchange_word(to, value, from, received);
   }
 
-  [[nodiscard]] status send_receive(int to,
-                                    std::byte const* sent,
-                                    std::size_t sent_bytes,
-                                    int from,
-                                    std::byte* received,
-                                    std::size_t received_bytes) const
-  {
-    return staged(
-      {sent, sent_bytes}, {received, received_bytes}, [&](std::byte const* there, std::byte* back) {
-        return over_.send_receive(to, there, sent_bytes, from, back, received_bytes);
-      });
-  }
-
   [[nodiscard]] status all_to_all(std::byte const* data,
                                   rank_blocks const& blocks,
                                   std::byte* received) const

@@ -7,7 +7,7 @@
 #include "device/reduce_cases.hpp"
 #include "support/emulated_executor.hpp"
 
-#include <tersum/interop/reduce_over.hpp>
+#include <tersum/device/reduce.hpp>
 #include <tersum/tersum.hpp>
 
 #include <doctest/doctest.h>
@@ -60,11 +60,13 @@ void check_received(Op const& op, std::size_t count, std::size_t ranks, int want
   }
   int launches = 0;
   counting_executor const exec{launches};
-  REQUIRE(detail::add_received(exec, op, to, received, count, static_cast<int>(ranks)) == status{});
+  std::span<element> const out{to, count};
+  std::span<element const> const gathered{received, ranks * count};
+  REQUIRE(reduce(exec, op, out, gathered, static_cast<int>(ranks)) == status{});
   CHECK(launches == want_launches);
   CHECK(same_bytes(sum, want));
   std::memset(sum.data(), 0, sum.size() * sizeof(word4));
-  REQUIRE(detail::add_received(cpu, op, to, received, count, static_cast<int>(ranks)) == status{});
+  REQUIRE(reduce(cpu, op, out, gathered, static_cast<int>(ranks)) == status{});
   CHECK(same_bytes(sum, want));
 }
 

@@ -73,7 +73,6 @@ int check_summed_shards(Transport const& over, Codec const& codec, bool own)
     };
     by_way("as the transport adds", reduce_over(over, exec, bytes));
     by_way("direct", norms);
-    by_way("ring", reduce_over<schedule::ring>(over, exec, bytes));
     // Other boundaries are another plan.
     if (n > 1) {
       auto const others = shard_cuts(shape.coordinates, n, me == 0 ? !uneven : uneven);

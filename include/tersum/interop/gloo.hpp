@@ -56,13 +56,6 @@ class gloo_transport {
                                      int from,
                                      std::uint64_t& received) const noexcept;
 
-  [[nodiscard]] status send_receive(int to,
-                                    std::byte const* sent,
-                                    std::size_t sent_bytes,
-                                    int from,
-                                    std::byte* received,
-                                    std::size_t received_bytes) const noexcept;
-
   [[nodiscard]] status all_to_all(std::byte const* data,
                                   rank_blocks const& blocks,
                                   std::byte* received) const noexcept;

@@ -57,13 +57,6 @@ class mpi_transport {
                                      int from,
                                      std::uint64_t& received) const noexcept;
 
-  [[nodiscard]] status send_receive(int to,
-                                    std::byte const* sent,
-                                    std::size_t sent_bytes,
-                                    int from,
-                                    std::byte* received,
-                                    std::size_t received_bytes) const noexcept;
-
   [[nodiscard]] status all_to_all(std::byte const* data,
                                   rank_blocks const& blocks,
                                   std::byte* received) const noexcept;
@@ -90,12 +83,14 @@ class mpi_transport {
   template <class Op>
   [[nodiscard]] status reduce(wire<Op> const& round, MPI_Datatype type, MPI_Op op) const noexcept;
 
-  [[nodiscard]] status reduce(void* data, int count, MPI_Datatype type, MPI_Op op) const noexcept;
-
   template <class Round>
   [[nodiscard]] status scatter(Round const& round, MPI_Datatype type, MPI_Op op) const noexcept;
 
   [[nodiscard]] bool limited() const noexcept { return timeout_.count() > 0; }
+
+  // Calls one of MPI's collectives: as it is or, with a timeout, in its nonblocking form.
+  template <class Blocking, class Started, class... Args>
+  [[nodiscard]] status call(Blocking blocking, Started started, Args... args) const noexcept;
 
   // Waits for requests, no longer than the timeout.
   [[nodiscard]] status finish(int error, MPI_Request* requests, int count) const noexcept;

@@ -24,12 +24,13 @@
 
 namespace tersum::inline v0 {
 
-//! How a payload is reduced. With `direct` and `ring` each of n ranks sends 2 (n - 1) / n times the payload.
+//! How a payload is reduced.
 enum class schedule : std::uint8_t {
   automatic,  //!< `in_wire` where the transport can, otherwise `direct`.
   in_wire,    //!< By the transport's own all-reduce, in the order of ranks that it has.
-  direct,     //!< All-to-all, a sum on each block's owner, all-gather; `reduction_order::direct`.
-  ring,  //!< From neighbour to neighbour, 2 (n - 1) messages in a row; `reduction_order::ring`.
+  //! All-to-all, a sum on each block's owner, all-gather; `reduction_order::direct`. Each of n ranks sends 2 (n - 1) / n times
+  //! the payload.
+  direct,
 };
 
 //! @brief Bytes of scratch memory that `reduce_over` needs for the exchanges of a plan: those of the largest round, and
@@ -44,12 +45,9 @@ template <class Codec>
     constexpr bool has_room = scattering<Codec> || sharding<Codec> || copying<Codec>;
     std::uint64_t payload   = has_room ? 0 : std::uint64_t{plan.payload_bytes()};
     if constexpr (summing<Codec>) {
-      // The ranks' codes of the own part, or one part on its way round the ring.
+      // The ranks' codes of the own part.
       auto const ranks = static_cast<std::uint64_t>(plan.ranks().size);
       payload          = 4 * plan.part_words(plan.ranks().rank) * ranks;
-      for (int rank = 0; rank < plan.ranks().size; ++rank) {
-        payload = detail::maximum(payload, 4 * plan.part_words(rank));
-      }
     }
     std::uint64_t const largest =
       detail::maximum(detail::maximum(std::uint64_t{plan.agreed_bytes()}, payload),
@@ -166,8 +164,7 @@ class transport_reduce {
                   (chooses && detail::sums_in_wire<Transport, Round>)) {
       return detail::sum_in_wire(*over_, round);
     } else {
-      detail::moved_sums const sums{*over_, exec_, scratch_, round};
-      return Schedule == schedule::ring ? sums.ring() : sums.direct();
+      return detail::sum_moved(*over_, exec_, scratch_, round);
     }
   }
 

@@ -49,15 +49,6 @@ concept has_exchange_word = requires(T const& t, std::uint64_t value, std::uint6
     } -> std::same_as<status>;
 };
 
-//! `send_receive(to, sent, sent_bytes, from, received, received_bytes)` does both at once. Nothing moves for 0 bytes.
-template <class T>
-concept has_send_receive = requires(T const& t, std::byte const* sent, std::byte* received)
-{
-  {
-    t.send_receive(0, sent, std::size_t{}, 0, received, std::size_t{})
-    } -> std::same_as<status>;
-};
-
 //! `all_to_all(data, blocks, received)` sends block k of each rank's data to rank k, which receives the ranks' blocks
 //! one after the other, its own among them: size() times blocks.bytes(rank()) bytes.
 template <class T>
@@ -111,8 +102,7 @@ concept has_refusal = requires(T const& t, status const& why)
 
 //! A communicator of a communication library, wrapped.
 template <class T>
-concept transport = has_ranks<T> && has_exchange_word<T> && has_send_receive<T> &&
-  has_all_to_all<T> && has_all_gather<T>;
+concept transport = has_ranks<T> && has_exchange_word<T> && has_all_to_all<T> && has_all_gather<T>;
 
 namespace detail {
 

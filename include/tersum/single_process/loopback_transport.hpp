@@ -103,30 +103,17 @@ class loopback_transport {
   }
   void refuse(status const& why) const noexcept { refused_ = why; }
 
-  [[nodiscard]] status exchange_word(int to,
+  //! The sender is the one rank that names this one: the word is fetched.
+  [[nodiscard]] status exchange_word(int,
                                      std::uint64_t value,
                                      int from,
                                      std::uint64_t& received) const
   {
-    return send_receive(to,
-                        reinterpret_cast<std::byte const*>(&value),
-                        sizeof value,
-                        from,
-                        reinterpret_cast<std::byte*>(&received),
-                        sizeof received);
-  }
-
-  //! The sender is the one rank that names this one: the data are fetched.
-  [[nodiscard]] status send_receive(int,
-                                    std::byte const* sent,
-                                    std::size_t sent_bytes,
-                                    int from,
-                                    std::byte* received,
-                                    std::size_t received_bytes) const
-  {
-    if (!group_->show(rank_, sent, sent_bytes)) { return lost(); }
-    bool const alike = group_->shown_bytes(from) == received_bytes;
-    if (alike) { copy(received, group_->shown(from), received_bytes); }
+    if (!group_->show(rank_, reinterpret_cast<std::byte const*>(&value), sizeof value)) {
+      return lost();
+    }
+    bool const alike = group_->shown_bytes(from) == sizeof received;
+    if (alike) { std::memcpy(&received, group_->shown(from), sizeof received); }
     return left(alike);
   }
 

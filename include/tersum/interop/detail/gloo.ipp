@@ -32,28 +32,13 @@ inline status gloo_transport::exchange_word(int to,
                                             int from,
                                             std::uint64_t& received) const noexcept
 {
-  return send_receive(to,
-                      reinterpret_cast<std::byte const*>(&value),
-                      sizeof value,
-                      from,
-                      reinterpret_cast<std::byte*>(&received),
-                      sizeof received);
-}
-
-inline status gloo_transport::send_receive(int to,
-                                           std::byte const* sent,
-                                           std::size_t sent_bytes,
-                                           int from,
-                                           std::byte* received,
-                                           std::size_t received_bytes) const noexcept
-{
+  constexpr std::size_t bytes = sizeof value;
   return caught([&] {
-    auto const in  = context_->createUnboundBuffer(received, received_bytes);
-    auto const out = context_->createUnboundBuffer(const_cast<std::byte*>(sent), sent_bytes);
-    if (received_bytes > 0) { in->recv(from, slot_of(0, received_bytes)); }
-    if (sent_bytes > 0) { out->send(to, slot_of(0, sent_bytes)); }
-    return (sent_bytes == 0 || out->waitSend(timeout_)) &&
-           (received_bytes == 0 || in->waitRecv(timeout_));
+    auto const in  = context_->createUnboundBuffer(&received, bytes);
+    auto const out = context_->createUnboundBuffer(&value, bytes);
+    in->recv(from, slot_of(0, bytes));
+    out->send(to, slot_of(0, bytes));
+    return out->waitSend(timeout_) && in->waitRecv(timeout_);
   });
 }
 

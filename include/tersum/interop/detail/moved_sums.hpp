@@ -76,143 +76,72 @@ template <class Round>
           .ranks         = round.ranks};
 }
 
-//! @brief Adds up the blocks that `all_to_all` brought, in the order of the ranks, whatever order they came in: all of them at
-//! once, as `reduce` of gathered payloads does.
-//! @param op        The reduction, whose positions count from the block's first element.
-//! @param sum       The block's place in the array.
-//! @param received  The ranks' blocks of `count` elements each.
-template <class Executor, reduce_op Op>
-[[nodiscard]] status add_received(Executor const& exec,
-                                  Op const& op,
-                                  typename Op::element* sum,
-                                  typename Op::element const* received,
-                                  std::size_t count,
-                                  int ranks)
+//! @brief Brings the ranks' codes of this rank's block to it, and adds all of them at once, in the order of the ranks, whatever
+//! order they came in.
+//! @param op   The reduction, whose positions count from the block's first element.
+//! @param sum  The block's place in the array.
+template <class Transport, class Executor, reduce_op Op, class Round>
+[[nodiscard]] status sum_block(Transport const& over,
+                               Executor const& exec,
+                               std::span<std::byte> scratch,
+                               Round const& round,
+                               rank_blocks const& blocks,
+                               Op const& op,
+                               typename Op::element* sum)
 {
-  if (count == 0) { return {}; }
+  using element            = typename Op::element;
+  std::size_t const size   = blocks.size(over.rank());
+  auto const ranks         = static_cast<std::size_t>(over.size());
+  std::size_t const needed = size * ranks * sizeof(element);
+  if (!are_apart(scratch.data(),
+                 minimum(needed, scratch.size()),
+                 round.data,
+                 round.count * sizeof(element))) {
+    return {error_code::invalid_argument, "scratch overlaps the round: it is no workspace"};
+  }
+  if (status const s = check_memory(scratch,
+                                    needed,
+                                    "scratch is smaller than scratch_bytes(plan)",
+                                    "scratch is a null pointer",
+                                    "scratch is not aligned to 16 bytes");
+      !s.ok()) {
+    return s;
+  }
+  auto const* const data = reinterpret_cast<std::byte const*>(round.data);
+  status const s         = over.all_to_all(data, blocks, scratch.data());
+  if (!s.ok() || size == 0) { return s; }
+  auto const* const received = reinterpret_cast<element const*>(scratch.data());
   return reduce_payloads(
-    exec, op, {sum, count}, static_cast<std::size_t>(ranks), [=](std::size_t k) {
-      return received + k * count;
-    });
+    exec, op, {sum, size}, ranks, [=](std::size_t k) { return received + k * size; });
 }
 
-//! @brief The sum of a round over a transport that moves and does not add.
-//! @tparam Round  `wire`, whose sums come to all ranks, or `summed_wire_of`, whose parts stay on theirs.
-template <class Transport, class Executor, class Round>
-class moved_sums {
-  using op_type                    = typename Round::op_type;
-  using element                    = typename Round::element;
-  static constexpr bool everywhere = std::same_as<Round, wire<op_type>>;
+//! @name The sum of a round over a transport that moves and does not add
+//! @{
+//! The sums of all blocks come to all ranks.
+template <class Transport, class Executor, class Op>
+[[nodiscard]] status sum_moved(Transport const& over,
+                               Executor const& exec,
+                               std::span<std::byte> scratch,
+                               wire<Op> const& round)
+{
+  rank_blocks const blocks{
+    .count = round.count, .element_bytes = sizeof(typename Op::element), .ranks = over.size()};
+  std::size_t const begin = blocks.begin(over.rank());
+  status const s =
+    sum_block(over, exec, scratch, round, blocks, op_from(round.op, begin), round.data + begin);
+  return s.ok() ? over.all_gather(reinterpret_cast<std::byte*>(round.data), blocks) : s;
+}
 
- public:
-  moved_sums(Transport const& over,
-             Executor const& exec,
-             std::span<std::byte> scratch,
-             Round const& round) noexcept
-    : over_(over), exec_(exec), scratch_(scratch), round_(round), n_(over.size()), me_(over.rank())
-  {
-    if constexpr (everywhere) {
-      blocks_ = {.count = round.count, .element_bytes = sizeof(element), .ranks = n_};
-    } else {
-      blocks_ = blocks_of_shards(round);
-    }
-  }
-
-  //! Each owner gets all ranks' codes of its block and adds them; where all want the sums, they are gathered.
-  [[nodiscard]] status direct() const
-  {
-    std::size_t const size = blocks_.size(me_);
-    auto* const data       = reinterpret_cast<std::byte*>(round_.data);
-    if (status const s = check(blocks_.bytes(me_) * static_cast<std::size_t>(n_)); !s.ok()) {
-      return s;
-    }
-    if (status const s = over_.all_to_all(data, blocks_, scratch_.data()); !s.ok()) { return s; }
-    std::size_t const begin = blocks_.begin(me_);
-    status const s          = add_received(exec_, op(begin), sum_of(begin), received(), size, n_);
-    return s.ok() && everywhere ? over_.all_gather(data, blocks_) : s;
-  }
-
-  //! Each block travels once around and collects all ranks. It ends where it belongs, or its sum travels on to those who lack it.
-  [[nodiscard]] status ring() const
-  {
-    std::size_t largest = 0;
-    for (int rank = 0; rank < n_; ++rank) { largest = maximum(largest, blocks_.bytes(rank)); }
-    if (status const s = check(largest); !s.ok()) { return s; }
-    int const late   = everywhere ? 0 : 1;
-    auto const moved = [&](int hop) { return block((me_ - hop - late + 2 * n_) % n_); };
-    for (int hop = 0; hop < (everywhere ? 2 : 1) * (n_ - 1); ++hop) {
-      bool const adds          = hop < n_ - 1;
-      auto const sent          = std::as_bytes(moved(hop));
-      auto const arriving      = moved(hop + 1);
-      std::byte* const arrives = adds ? scratch_.data() : std::as_writable_bytes(arriving).data();
-      if (status const s = over_.send_receive((me_ + 1) % n_,
-                                              sent.data(),
-                                              sent.size(),
-                                              (me_ + n_ - 1) % n_,
-                                              arrives,
-                                              arriving.size_bytes());
-          !s.ok()) {
-        return s;
-      }
-      if (!adds || arriving.empty()) { continue; }
-      auto const begin  = static_cast<std::size_t>(arriving.data() - round_.data);
-      element* const to = hop == n_ - 2 ? sum_of(begin) : arriving.data();
-      if (status const s =
-            exec_.reduce(op(begin), to, received(), arriving.data(), arriving.size());
-          !s.ok()) {
-        return s;
-      }
-    }
-    return {};
-  }
-
- private:
-  [[nodiscard]] status check(std::size_t needed) const
-  {
-    std::size_t const bytes = round_.count * sizeof(element);
-    if (!are_apart(scratch_.data(), minimum(needed, scratch_.size()), round_.data, bytes)) {
-      return {error_code::invalid_argument, "scratch overlaps the round: it is no workspace"};
-    }
-    return check_memory(scratch_,
-                        needed,
-                        "scratch is smaller than scratch_bytes(plan)",
-                        "scratch is a null pointer",
-                        "scratch is not aligned to 16 bytes");
-  }
-  [[nodiscard]] element const* received() const
-  {
-    return reinterpret_cast<element const*>(scratch_.data());
-  }
-  [[nodiscard]] std::span<element> block(int rank) const
-  {
-    return {round_.data + blocks_.begin(rank), blocks_.size(rank)};
-  }
-  //! The operation from an element of the round on.
-  [[nodiscard]] op_type op(std::size_t begin) const
-  {
-    if constexpr (everywhere) {
-      return op_from(round_.op, begin);
-    } else {
-      return {};
-    }
-  }
-  //! Where the sum of an own element of the round goes.
-  [[nodiscard]] element* sum_of(std::size_t begin) const
-  {
-    if constexpr (everywhere) {
-      return round_.data + begin;
-    } else {
-      return round_.sum + (begin - blocks_.begin(me_));
-    }
-  }
-
-  Transport const& over_;
-  Executor const& exec_;
-  std::span<std::byte> scratch_;
-  Round const& round_;
-  int n_, me_;
-  rank_blocks blocks_{};
-};
+//! The sum of each part stays on its rank.
+template <class Transport, class Executor, class Op, class Parts>
+[[nodiscard]] status sum_moved(Transport const& over,
+                               Executor const& exec,
+                               std::span<std::byte> scratch,
+                               summed_wire_of<Op, Parts> const& round)
+{
+  return sum_block(over, exec, scratch, round, blocks_of_shards(round), Op{}, round.sum);
+}
+//! @}
 
 //! @name A round by the transport's own collective
 //! @{

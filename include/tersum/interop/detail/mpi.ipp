@@ -70,33 +70,15 @@ inline status mpi_transport::exchange_word(int to,
 {
   if (status const s = check(); !s.ok()) { return s; }
   // Into memory that stays: otherwise a word that comes after the timeout would be written to the caller's stack.
-  words_[0]      = value;
-  status const s = send_receive(to,
-                                reinterpret_cast<std::byte const*>(&words_[0]),
-                                sizeof value,
-                                from,
-                                reinterpret_cast<std::byte*>(&words_[1]),
-                                sizeof value);
+  words_[0] = value;
+  MPI_Request both[2]{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  int error = MPI_Irecv(&words_[1], 1, MPI_UINT64_T, from, 0, comm_, &both[0]);
+  if (error == MPI_SUCCESS) {
+    error = MPI_Isend(&words_[0], 1, MPI_UINT64_T, to, 0, comm_, &both[1]);
+  }
+  status const s = finish(error, both, 2);
   if (s.ok()) { received = words_[1]; }
   return s;
-}
-
-inline status mpi_transport::send_receive(int to,
-                                          std::byte const* sent,
-                                          std::size_t sent_bytes,
-                                          int from,
-                                          std::byte* received,
-                                          std::size_t received_bytes) const noexcept
-{
-  if (status const s = check(); !s.ok()) { return s; }
-  if (sent_bytes > most || received_bytes > most) { return too_large(); }
-  MPI_Request both[2]{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-  int error =
-    MPI_Irecv(received, static_cast<int>(received_bytes), MPI_BYTE, from, 0, comm_, &both[0]);
-  if (error == MPI_SUCCESS) {
-    error = MPI_Isend(sent, static_cast<int>(sent_bytes), MPI_BYTE, to, 0, comm_, &both[1]);
-  }
-  return finish(error, both, 2);
 }
 
 inline status mpi_transport::all_to_all(std::byte const* data,
@@ -118,14 +100,9 @@ inline status mpi_transport::all_to_all(std::byte const* data,
     here[k]    = static_cast<int>(blocks.size(rank_));
     places[k]  = k * here[k];
   }
-  if (!limited()) {
-    return answer(MPI_Alltoallv(
-      data, sizes, offsets, element.get(), received, here, places, element.get(), comm_));
-  }
-  MPI_Request request = MPI_REQUEST_NULL;
-  int const error     = MPI_Ialltoallv(
-    data, sizes, offsets, element.get(), received, here, places, element.get(), comm_, &request);
-  return finish(error, &request, 1);
+  MPI_Datatype const type = element.get();
+  return call(
+    MPI_Alltoallv, MPI_Ialltoallv, data, sizes, offsets, type, received, here, places, type);
 }
 
 inline status mpi_transport::all_gather(std::byte* data, rank_blocks const& blocks) const noexcept
@@ -140,14 +117,15 @@ inline status mpi_transport::all_gather(std::byte* data, rank_blocks const& bloc
     sizes[k]   = static_cast<int>(blocks.size(k));
     offsets[k] = static_cast<int>(blocks.begin(k));
   }
-  if (!limited()) {
-    return answer(MPI_Allgatherv(
-      MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data, sizes, offsets, element.get(), comm_));
-  }
-  MPI_Request request = MPI_REQUEST_NULL;
-  int const error     = MPI_Iallgatherv(
-    MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data, sizes, offsets, element.get(), comm_, &request);
-  return finish(error, &request, 1);
+  return call(MPI_Allgatherv,
+              MPI_Iallgatherv,
+              MPI_IN_PLACE,
+              0,
+              MPI_DATATYPE_NULL,
+              data,
+              sizes,
+              offsets,
+              element.get());
 }
 
 template <reduce_op Op>
@@ -178,22 +156,16 @@ status mpi_transport::reduce(wire<Op> const& round, MPI_Datatype type, MPI_Op op
   constexpr std::size_t piece = std::size_t{1} << 30;
   for (std::size_t begin = 0; begin < round.count; begin += piece) {
     std::size_t const here = round.count - begin < piece ? round.count - begin : piece;
-    if (status const s = reduce(round.data + begin, static_cast<int>(here), type, op); !s.ok()) {
-      return s;
-    }
+    status const s         = call(MPI_Allreduce,
+                          MPI_Iallreduce,
+                          MPI_IN_PLACE,
+                          round.data + begin,
+                          static_cast<int>(here),
+                          type,
+                          op);
+    if (!s.ok()) { return s; }
   }
   return {};
-}
-
-inline status mpi_transport::reduce(void* data,
-                                    int count,
-                                    MPI_Datatype type,
-                                    MPI_Op op) const noexcept
-{
-  if (!limited()) { return answer(MPI_Allreduce(MPI_IN_PLACE, data, count, type, op, comm_)); }
-  MPI_Request request = MPI_REQUEST_NULL;
-  int const error     = MPI_Iallreduce(MPI_IN_PLACE, data, count, type, op, comm_, &request);
-  return finish(error, &request, 1);
 }
 
 template <reduce_op Op, class Parts>
@@ -210,11 +182,15 @@ status mpi_transport::scatter(Round const& round, MPI_Datatype type, MPI_Op op) 
   if (round.count > most) { return too_large(); }
   int* const sizes = counts_.get();
   for (int k = 0; k < size_; ++k) { sizes[k] = static_cast<int>(round.size(k)); }
-  if (!limited()) {
-    return answer(MPI_Reduce_scatter(round.data, round.sum, sizes, type, op, comm_));
-  }
+  return call(MPI_Reduce_scatter, MPI_Ireduce_scatter, round.data, round.sum, sizes, type, op);
+}
+
+template <class Blocking, class Started, class... Args>
+status mpi_transport::call(Blocking blocking, Started started, Args... args) const noexcept
+{
+  if (!limited()) { return answer(blocking(args..., comm_)); }
   MPI_Request request = MPI_REQUEST_NULL;
-  int const error = MPI_Ireduce_scatter(round.data, round.sum, sizes, type, op, comm_, &request);
+  int const error     = started(args..., comm_, &request);
   return finish(error, &request, 1);
 }
 
@@ -245,9 +221,8 @@ inline status mpi_transport::answer(int error) const noexcept
 
 inline status mpi_transport::too_large() noexcept
 {
-  return {
-    error_code::unsupported,
-    "MPI moves at most 2^31 - 1 elements, or bytes in a ring, at once: exchange the gradient in parts"};
+  return {error_code::unsupported,
+          "MPI moves at most 2^31 - 1 elements at once: exchange the gradient in parts"};
 }
 
 }  // namespace tersum::inline v0

@@ -87,36 +87,20 @@ inline status nccl_transport::exchange_word(int to,
 {
   if (status const s = check(); !s.ok()) { return s; }
   constexpr std::size_t bytes = sizeof value;
-  auto* const words           = reinterpret_cast<std::byte*>(words_);
-  if (cudaError_t const e = cudaMemcpyAsync(words, &value, bytes, cudaMemcpyDefault, stream_);
+  if (cudaError_t const e = cudaMemcpyAsync(words_, &value, bytes, cudaMemcpyDefault, stream_);
       e != cudaSuccess) {
     return copied(e);
   }
-  if (status const s = send_receive(to, words, bytes, from, words + bytes, bytes); !s.ok()) {
-    return s;
-  }
+  group together;
+  together.add(ncclSend(words_, bytes, ncclUint8, to, comm_, stream_));
+  together.add(ncclRecv(words_ + 1, bytes, ncclUint8, from, comm_, stream_));
+  if (status const s = await_result(together.end()); !s.ok()) { return s; }
   // Waits first, with the time limit: a copy to pageable memory would block for ever if a rank never came.
   if (status const s = wait(); !s.ok()) { return s; }
-  return copied(cudaMemcpyAsync(&received, words + bytes, bytes, cudaMemcpyDefault, stream_) ==
+  return copied(cudaMemcpyAsync(&received, words_ + 1, bytes, cudaMemcpyDefault, stream_) ==
                     cudaSuccess
                   ? cudaStreamSynchronize(stream_)
                   : cudaGetLastError());
-}
-
-inline status nccl_transport::send_receive(int to,
-                                           std::byte const* sent,
-                                           std::size_t sent_bytes,
-                                           int from,
-                                           std::byte* received,
-                                           std::size_t received_bytes) const noexcept
-{
-  if (status const s = check(); !s.ok()) { return s; }
-  group together;
-  if (sent_bytes > 0) { together.add(ncclSend(sent, sent_bytes, ncclUint8, to, comm_, stream_)); }
-  if (received_bytes > 0) {
-    together.add(ncclRecv(received, received_bytes, ncclUint8, from, comm_, stream_));
-  }
-  return await_result(together.end());
 }
 
 inline status nccl_transport::all_to_all(std::byte const* data,
