@@ -24,7 +24,7 @@ TEST_CASE_TEMPLATE("[device] orthogonalize on a device",
   check_orthogonalize<Orthogonalizer>(at, 200, 17);
 }
 
-TEST_CASE("[device] left_factor and right_factor on a device")
+TEST_CASE("[device] left_factors and right_factors on a device")
 {
   stream const on;
   auto const at = place_on(on, 100000);

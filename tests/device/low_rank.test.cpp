@@ -25,7 +25,7 @@ TEST_CASE_TEMPLATE("[device] orthogonalize makes columns orthonormal",
   });
 }
 
-TEST_CASE("[device] left_factor and right_factor are products")
+TEST_CASE("[device] left_factors and right_factors are products")
 {
   on_every_cpu([](auto const& on) {
     check_products(on, 1, 1, 1);

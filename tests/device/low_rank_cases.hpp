@@ -26,6 +26,17 @@
 
 namespace tersum::tests {
 
+//! One factor alone.
+template <class Placement, class Orthogonalizer>
+[[nodiscard]] status make_orthonormal(Placement const& on,
+                                      Orthogonalizer const& by,
+                                      std::span<float> factor,
+                                      int columns)
+{
+  factor_view const one{factor, columns};
+  return orthogonalize(on.exec, by, std::span{&one, 1});
+}
+
 template <class Orthogonalizer, class Placement>
 void check_orthogonalize(Placement const& on, std::size_t length, int columns)
 {
@@ -34,7 +45,7 @@ void check_orthogonalize(Placement const& on, std::size_t length, int columns)
   auto const k      = static_cast<std::size_t>(columns);
   auto const before = normal_gradients(1, length * k, 8)[0];
   typename Placement::template array<float> const factor{before};
-  REQUIRE(orthogonalize(on.exec, Orthogonalizer{}, factor.span(), columns) == status{});
+  REQUIRE(make_orthonormal(on, Orthogonalizer{}, factor.span(), columns) == status{});
   auto const got = factor.read();
   CHECK(orthogonality_error(got.data(), length, columns) <= 1e-5);
   // All of the first column's direction is kept: columns are made orthonormal in their order.
@@ -68,7 +79,7 @@ void check_list(Placement const& on)
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     CAPTURE(i);
     array const alone{before[i]};
-    REQUIRE(orthogonalize(on.exec, robust_cholesky_qr2{}, alone.span(), ranks[i]) == status{});
+    REQUIRE(make_orthonormal(on, robust_cholesky_qr2{}, alone.span(), ranks[i]) == status{});
     CHECK(alone.read() == arrays[i].read());
   }
 }
@@ -157,12 +168,13 @@ void check_products(Placement const& on, std::size_t rows, std::size_t width, in
     array const workspace{bytes / sizeof(float)};
     auto const bytes_of = std::as_writable_bytes(workspace.span());
     matrix_view<float> const matrix{values.span().data(), rows, width};
-    std::span<float const> const from = right.span(), product = left.span();
-    REQUIRE(left_factor(on.exec, matrix, rank, from, left.span(), bytes_of) == status{});
+    factored_matrix<float> const of_q{matrix, rank, left.span(), right.span()};
+    factored_matrix<float> const of_p{matrix, rank, left.span(), again.span()};
+    REQUIRE(left_factors(on.exec, std::span{&of_q, 1}, bytes_of) == status{});
     auto const p = left.read();
     CHECK(product_error(m, rows, width, true, q, p) <= 1);
     CHECK(p == ordered_product(m, rows, width, true, q, k));
-    REQUIRE(right_factor(on.exec, matrix, rank, product, again.span(), bytes_of) == status{});
+    REQUIRE(right_factors(on.exec, std::span{&of_p, 1}, bytes_of) == status{});
     CHECK(product_error(m, rows, width, false, p, again.read()) <= 1);
     CHECK(again.read() == ordered_product(m, rows, width, false, p, k));
     if (room == 0) { break; }
@@ -207,8 +219,8 @@ void check_power_iterations(Placement const& on)
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     CAPTURE(i);
     array const p{left[i].span().size()}, q{start[i]};
-    auto const& one = list[i];
-    REQUIRE(power_iteration(on.exec, by, one.matrix, one.rank, p.span(), q.span()) == status{});
+    factored_matrix<float> const one{list[i].matrix, list[i].rank, p.span(), q.span()};
+    REQUIRE(power_iteration(on.exec, by, std::span{&one, 1}) == status{});
     CHECK(left[i].read() == p.read());
     CHECK(right[i].read() == q.read());
   }
@@ -225,8 +237,9 @@ void check_power_iteration(Placement const& on)
   // [power_iteration]
   robust_cholesky_qr2 const by{};
   matrix_view<float> const matrix{values.span().data(), 70, 65};  // rows, columns
+  factored_matrix<float> const factored{matrix, 2, left.span(), right.span()};
   for (int step = 0; step < 5; ++step) {
-    REQUIRE(power_iteration(on.exec, by, matrix, 2, left.span(), right.span()) == status{});
+    REQUIRE(power_iteration(on.exec, by, std::span{&factored, 1}) == status{});
   }
   // [power_iteration]
   auto const p = left.read(), q = right.read();
@@ -277,13 +290,15 @@ void check_factors_of_exchange(Placement const& on, std::size_t rows, std::size_
 
   array const values{copy}, right{start}, left{rank * rows};
   matrix_view<float> const matrix{values.span().data(), rows, width};
-  int const r                       = static_cast<int>(rank);
-  std::span<float const> const from = right.span(), product = left.span();
+  int const r = static_cast<int>(rank);
+  factored_matrix<float> const all[]{{matrix, r, left.span(), right.span()}};
+  std::span<factored_matrix<float> const> const batch{all};
   // [orthogonalize]
-  REQUIRE(left_factor(on.exec, matrix, r, from, left.span()) == status{});
+  REQUIRE(left_factors(on.exec, batch) == status{});
   CHECK(left.read() == sums);  // which ranks add up
-  REQUIRE(orthogonalize(on.exec, robust_cholesky_qr2{}, left.span(), r) == status{});
-  REQUIRE(right_factor(on.exec, matrix, r, product, right.span()) == status{});
+  factor_view const p[]{{left.span(), r}};
+  REQUIRE(orthogonalize(on.exec, robust_cholesky_qr2{}, p) == status{});
+  REQUIRE(right_factors(on.exec, batch) == status{});
   // [orthogonalize]
   CHECK(right.read() == want);
 }
@@ -304,14 +319,15 @@ void check_low_rank_arguments(Placement const& on)
   };
   std::span<float> const none{static_cast<float*>(nullptr), 12};
   auto const make = [&](std::span<float> factor, int columns) {
-    return orthogonalize(on.exec, gram_schmidt{}, factor, columns);
+    return make_orthonormal(on, gram_schmidt{}, factor, columns);
   };
   refuses(make(values.span(), 0), "columns must be");
   refuses(make(values.span(), 65), "columns must be");
   refuses(make(values.span(), 5), "factors have not");
   refuses(make(none, 2), "factors is a null");
   auto const iterate = [&](float const* matrix, int rank, std::span<float> p, std::span<float> q) {
-    return power_iteration(on.exec, gram_schmidt{}, matrix_view<float>{matrix, 3, 4}, rank, p, q);
+    factored_matrix<float> const one{{matrix, 3, 4}, rank, p, q};
+    return power_iteration(on.exec, gram_schmidt{}, std::span{&one, 1});
   };
   float const* const m = values.span().data();
   refuses(iterate(m, 0, left.span(), right.span()), "rank must be");
@@ -322,17 +338,13 @@ void check_low_rank_arguments(Placement const& on)
   refuses(iterate(m, 1, right.span().first(3), right.span().subspan(2, 4)), "left overlaps right");
   refuses(iterate(m, 2, values.span().first(6), right.span()), "a factor overlaps matrix");
   auto const multiply = [&](std::span<std::byte> workspace) {
-    return left_factor(
-      on.exec, matrix_view<float>{m, 3, 4}, 2, right.span(), left.span(), workspace);
+    factored_matrix<float> const one{{m, 3, 4}, 2, left.span(), right.span()};
+    return left_factors(on.exec, std::span{&one, 1}, workspace);
   };
   refuses(multiply({static_cast<std::byte*>(nullptr), 4}), "workspace is a null");
   refuses(multiply(std::as_writable_bytes(left.span())), "workspace overlaps");
   std::span<factored_matrix<float> const> const none_of_all{};
   CHECK(power_iteration(on.exec, gram_schmidt{}, none_of_all) == status{});
-  factored_matrix<float> const wrong{{m, 3, 4}, 2, left.span(), right.span().first(7)};
-  refuses(power_iteration(on.exec, gram_schmidt{}, std::span{&wrong, 1}), "right has not");
-  factor_view const odd{values.span(), 5};
-  refuses(orthogonalize(on.exec, gram_schmidt{}, std::span{&odd, 1}), "factors have not");
 }
 
 }  // namespace tersum::tests

@@ -65,16 +65,6 @@ struct orthogonalize_kernel {
 
 template <executor Executor, orthogonalizer Orthogonalizer>
 status orthogonalize(Executor const& exec,
-                     Orthogonalizer const& orthogonalizer,
-                     std::span<float> factor,
-                     int columns)
-{
-  factor_view const one{factor, columns};
-  return orthogonalize(exec, orthogonalizer, std::span{&one, 1});
-}
-
-template <executor Executor, orthogonalizer Orthogonalizer>
-status orthogonalize(Executor const& exec,
                      Orthogonalizer const&,
                      std::span<factor_view const> factors)
 {

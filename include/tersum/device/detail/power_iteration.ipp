@@ -104,21 +104,7 @@ struct product_kernel {
     auto const load            = [&one](Context const& on, std::uint64_t at, int n, float(&v)[8]) {
       load_some(on, one.values + at, n, v);
     };
-    auto const& product = one.product;
-    std::uint64_t block = number - one.first_product, begin = 0, end = product.slices.terms;
-    float *sums = product.sums, *to = product.to;
-    if (product.is_divided()) {
-      // There are few enough for 32 bits.
-      auto const blocks = static_cast<std::uint32_t>(product.blocks());
-      auto const slice  = static_cast<std::uint32_t>(block) / blocks;
-      block             = static_cast<std::uint32_t>(block) % blocks;
-      begin             = std::uint64_t{slice} << product.slices.log;
-      end               = minimum(end, begin + product.slices.each());
-      sums = product.partials + product.first_partial + slice * (product.rank * product.length);
-      to   = nullptr;
-    }
-    block_product<Rank, decltype(load), Context>{ctx, load, product, block * 64}.run(
-      product.slices, begin, end, product.from, sums, to);
+    multiply_part<Rank>(ctx, load, one.product, number - one.first_product);
   }
 };
 
@@ -143,14 +129,12 @@ struct add_slices_kernel {
 };
 
 template <class Element>
-[[nodiscard]] status check_product(matrix_view<Element> const& matrix,
-                                   int rank,
-                                   std::span<float const> left,
-                                   std::span<float const> right,
-                                   std::span<std::byte> workspace)
+[[nodiscard]] status check_product(factored_matrix<Element> const& of,
+                                   std::span<std::byte const> workspace)
 {
-  bool const in_range = rank >= 1 && rank <= max_rank;
-  auto const each     = static_cast<std::uint64_t>(in_range ? rank : 1);
+  auto const& [matrix, rank, left, right] = of;
+  bool const in_range                     = rank >= 1 && rank <= max_rank;
+  auto const each                         = static_cast<std::uint64_t>(in_range ? rank : 1);
   std::span<Element const> const values{matrix.values, matrix.rows * matrix.columns};
   return argument_check{}
     .require(in_range, "rank must be between 1 and max_rank")
@@ -169,8 +153,25 @@ template <class Element>
     .result();
 }
 
-inline constexpr status too_small_workspace{error_code::invalid_argument,
-                                            "workspace is smaller than product_workspace_bytes"};
+//! @brief Checks a list, then calls body(some) for as many matrices at a time as a launch takes, up to the first error.
+template <class Element, class Body>
+[[nodiscard]] status for_each_list(std::span<factored_matrix<Element> const> batch,
+                                   std::span<std::byte const> workspace,
+                                   Body const& body)
+{
+  constexpr std::size_t at_once = product_list<Element>::capacity;
+  for (auto const& one : batch) {
+    if (status const s = check_product(one, workspace); !s.ok()) { return s; }
+  }
+  if (!workspace.empty() && workspace.size() < product_workspace_bytes(batch)) {
+    return {error_code::invalid_argument, "workspace is smaller than product_workspace_bytes"};
+  }
+  for (std::size_t begin = 0; begin < batch.size(); begin += at_once) {
+    status const s = body(batch.subspan(begin, minimum(at_once, batch.size() - begin)));
+    if (!s.ok()) { return s; }
+  }
+  return {};
+}
 
 //! @brief The product of each matrix with its right factor, if of rows, or with the left one. No more than a list has room for.
 //! @param workspace  Empty, or as many bytes as all need.
@@ -183,7 +184,6 @@ template <class Executor, class Element>
   auto* const partials = reinterpret_cast<float*>(workspace.data());
   using products       = product_list<Element>;
   auto const list      = products::of(batch, of_rows, !workspace.empty(), partials);
-  if (list.sums > workspace.size() / sizeof(float)) { return too_small_workspace; }
   return perform(
     exec,
     [&](int threads, auto set) {
@@ -205,25 +205,6 @@ template <class Executor, class Element>
     });
 }
 
-//! The same of one matrix, whose factors may be constant where they are not written.
-template <class Executor, class Element>
-[[nodiscard]] status multiply_matrix(Executor const& exec,
-                                     matrix_view<Element> const& matrix,
-                                     int rank,
-                                     std::span<float const> left,
-                                     std::span<float const> right,
-                                     bool of_rows,
-                                     std::span<std::byte> workspace)
-{
-  if (status const s = check_product(matrix, rank, left, right, workspace); !s.ok()) { return s; }
-  auto const writable = [](std::span<float const> factor) {
-    return std::span{const_cast<float*>(factor.data()), factor.size()};
-  };
-  factored_matrix<Element> const one{matrix, rank, writable(left), writable(right)};
-  return multiply_matrices(
-    exec, std::span<factored_matrix<Element> const>{&one, 1}, of_rows, workspace);
-}
-
 }  // namespace detail
 
 template <gradient_element Element>
@@ -242,39 +223,23 @@ constexpr std::size_t product_workspace_bytes(
 }
 
 template <executor Executor, gradient_element Element>
-status left_factor(Executor const& exec,
-                   matrix_view<Element> const& matrix,
-                   int rank,
-                   std::span<float const> right,
-                   std::span<float> left,
-                   std::span<std::byte> workspace)
+status left_factors(Executor const& exec,
+                    std::span<factored_matrix<Element> const> batch,
+                    std::span<std::byte> workspace)
 {
-  return detail::multiply_matrix(exec, matrix, rank, left, right, true, workspace);
+  return detail::for_each_list(batch, workspace, [&](auto some) {
+    return detail::multiply_matrices(exec, some, true, workspace);
+  });
 }
 
 template <executor Executor, gradient_element Element>
-status right_factor(Executor const& exec,
-                    matrix_view<Element> const& matrix,
-                    int rank,
-                    std::span<float const> left,
-                    std::span<float> right,
-                    std::span<std::byte> workspace)
+status right_factors(Executor const& exec,
+                     std::span<factored_matrix<Element> const> batch,
+                     std::span<std::byte> workspace)
 {
-  return detail::multiply_matrix(exec, matrix, rank, left, right, false, workspace);
-}
-
-template <executor Executor, orthogonalizer Orthogonalizer, gradient_element Element>
-status power_iteration(Executor const& exec,
-                       Orthogonalizer const& orthogonalizer,
-                       matrix_view<Element> const& matrix,
-                       int rank,
-                       std::span<float> left,
-                       std::span<float> right,
-                       std::span<std::byte> workspace)
-{
-  factored_matrix<Element> const one{matrix, rank, left, right};
-  return power_iteration(
-    exec, orthogonalizer, std::span<factored_matrix<Element> const>{&one, 1}, workspace);
+  return detail::for_each_list(batch, workspace, [&](auto some) {
+    return detail::multiply_matrices(exec, some, false, workspace);
+  });
 }
 
 template <executor Executor, orthogonalizer Orthogonalizer, gradient_element Element>
@@ -283,24 +248,13 @@ status power_iteration(Executor const& exec,
                        std::span<factored_matrix<Element> const> batch,
                        std::span<std::byte> workspace)
 {
-  constexpr std::size_t at_once = detail::product_list<Element>::capacity;
-  for (auto const& one : batch) {
-    status const s = detail::check_product(one.matrix, one.rank, one.left, one.right, workspace);
-    if (!s.ok()) { return s; }
-  }
-  if (!workspace.empty() && workspace.size() < product_workspace_bytes(batch)) {
-    return detail::too_small_workspace;
-  }
-  for (std::size_t begin = 0; begin < batch.size(); begin += at_once) {
-    auto const some = batch.subspan(begin, detail::minimum(at_once, batch.size() - begin));
-    factor_view left[at_once];
+  return detail::for_each_list(batch, workspace, [&](auto some) {
+    factor_view left[detail::product_list<Element>::capacity];
     for (std::size_t i = 0; i < some.size(); ++i) { left[i] = {some[i].left, some[i].rank}; }
     status s = detail::multiply_matrices(exec, some, true, workspace);
     if (s.ok()) { s = orthogonalize(exec, orthogonalizer, std::span{left}.first(some.size())); }
-    if (s.ok()) { s = detail::multiply_matrices(exec, some, false, workspace); }
-    if (!s.ok()) { return s; }
-  }
-  return {};
+    return s.ok() ? detail::multiply_matrices(exec, some, false, workspace) : s;
+  });
 }
 
 }  // namespace tersum::inline v0

@@ -101,29 +101,10 @@ TERSUM_BODY void multiply_matrices(Context const& ctx,
   if (number >= args.parts.products[turn]) { return; }
   auto const first       = [turn](matrix_record const& m) { return m.first_product[turn]; };
   matrix_record const& m = args.table[find_matrix(args, number, first)];
-  float const* const by  = from + m.slot[1 - turn];
-  matrix_product<typename Codec::wire_element> const shape{
-    by, m.offset, m.rows, m.columns, m.length(turn), m.rank, m.sends_rows(turn)};
-  std::uint64_t block         = number - first(m);
-  product_slices const slices = m.slices(turn);
-  std::uint64_t begin = 0, end = slices.terms;
-  auto* to    = args.parts.wire[turn] + m.slot[turn];
-  float* sums = args.parts.factor[agrees<Codec> ? turn : 1] + m.slot[turn];
-  if (m.is_divided(turn)) {
-    // There are few enough for 32 bits.
-    auto const blocks = static_cast<std::uint32_t>(m.blocks(turn));
-    auto const slice  = static_cast<std::uint32_t>(block) / blocks;
-    block             = static_cast<std::uint32_t>(block) % blocks;
-    begin             = std::uint64_t{slice} << slices.log;
-    end               = minimum(end, begin + slices.each());
-    sums = args.parts.partials + m.first_partial[turn] + slice * (m.rank * shape.length);
-    to   = nullptr;
-  }
-  auto const load = [&](Context const& on, std::uint64_t at, int count, float(&v)[8]) {
+  auto const load        = [&](Context const& on, std::uint64_t at, int count, float(&v)[8]) {
     load_values<true>(on, args, at, count, v);
   };
-  block_product<Codec::rank, decltype(load), Context>{ctx, load, shape, block * 64}.run(
-    slices, begin, end, by, sums, to, args.parts.largest);
+  multiply_part<Codec::rank>(ctx, load, product_of(args, m, turn, from), number - first(m));
 }
 
 //! Blocks that add up slices for 64 elements of all columns of a factor: each has two columns.

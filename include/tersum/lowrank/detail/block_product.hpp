@@ -277,6 +277,33 @@ class block_product {
   float sum_[4][extent(each)] = {};
 };
 
+//! @brief One block of a product: 64 elements of its columns, of all slices to its place or, where it is divided, of one slice to
+//! the sums of slices.
+//! @param number  Of the block among those of the product.
+template <int Rank, class Load, class Wire, class Context>
+TERSUM_BODY void multiply_part(Context const& ctx,
+                               Load const& load,
+                               matrix_product<Wire> const& product,
+                               std::uint64_t number)
+{
+  product_slices const slices = product.slices;
+  std::uint64_t begin = 0, end = slices.terms;
+  bool const divided = product.is_divided();
+  Wire* const to     = divided ? nullptr : product.to;
+  float* sums        = product.sums;
+  if (divided) {
+    // There are few enough for 32 bits.
+    auto const blocks = static_cast<std::uint32_t>(product.blocks());
+    auto const slice  = static_cast<std::uint32_t>(number) / blocks;
+    number            = static_cast<std::uint32_t>(number) % blocks;
+    begin             = std::uint64_t{slice} << slices.log;
+    end               = minimum(end, begin + slices.each());
+    sums = product.partials + product.first_partial + slice * product.rank * product.length;
+  }
+  block_product<Rank, Load, Context>{ctx, load, product, number * 64}.run(
+    slices, begin, end, product.from, sums, to, product.largest);
+}
+
 //! @brief Adds the slices of a divided product: of 64 elements of a pair of its columns.
 template <class Wire, class Context>
 TERSUM_BODY void add_part(Context const& ctx,
