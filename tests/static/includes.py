@@ -22,6 +22,8 @@ DECLARED = re.compile(
     r"^(?=\S)(?:.*\b)?(?:struct|class|concept) (\w+)(?=[ ;:]|$)|^using (\w+) =|^inline constexpr [^={]*?\b(\w+)(?=\{| =)", re.MULTILINE
 )
 MOST_LINES = 250
+# Pieces of kernels, by their names in examples and in the library.
+PIECE = re.compile(r"\b((?:block|thread|make_chunk)_\w+)")
 
 
 def is_page(path):
@@ -57,6 +59,21 @@ def names_of(folder):
         if path.is_file():
             names |= {path.stem} | declared(path.read_text())
     return names
+
+
+def code_of(path):
+    """What a file says without comments and includes."""
+    return re.sub(r"//.*|^\s*#.*", "", path.read_text(), flags=re.MULTILINE)
+
+
+def pieces_of(texts, pieces):
+    """The pieces that code names, and those that these are made of."""
+    used, texts = set(), list(texts)
+    while texts:
+        new = set(PIECE.findall(texts.pop())) & set(pieces) - used
+        used |= new
+        texts += [pieces[name] for name in new]
+    return used
 
 
 def layers_of(page):
@@ -209,6 +226,15 @@ class Library(unittest.TestCase):
                     lines = enumerate(path.read_text().splitlines(), 1)
                     found += [f"{path.relative_to(HEADERS)}:{n}: {hit[0]}" for n, line in lines if (hit := word.search(line))]
         self.assertEqual(found, [], "\n".join(["", *found]))
+
+    def test_kernels_use_every_piece_that_examples_use(self):
+        files = [path for folder in ("block", "quantize", "rotate") for path in (HEADERS / "tersum" / folder).glob("*.*")]
+        pieces = {name: code_of(path) for path in files for name in [*declared(path.read_text()), "make_chunk_step"] if name in code_of(path)}
+        kernels = [code_of(path) for path in HEADERS.rglob("*.*") if re.search("/(detail|device)/", path.as_posix())]
+        self.assertEqual(pieces_of(["block_norms"], pieces), set())
+        examples = pieces_of(map(code_of, (ROOT / "examples" / "kernels").glob("*.hpp")), pieces)
+        self.assertGreater(len(examples), 10)
+        self.assertEqual(examples - pieces_of(kernels, pieces), set())
 
     def test_who_does_not_send_factors_does_not_include_their_stages(self):
         for path in ("codec.hpp", "execute/cpu_executor.hpp", "exchange/exchange_launches.hpp", "exchange/all_reduce_mean.hpp", "single_process/loopback.hpp"):

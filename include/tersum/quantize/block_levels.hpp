@@ -35,10 +35,8 @@ struct block_levels {
   using chunk = block_chunk<Size>;
 
   static constexpr int words = Codebook::bits;  //!< Of a thread.
-  //! Floats of shared memory of a chunk.
-  static constexpr int storage_floats = chunk::in_warp ? 0 : Size / 1024;
-  //! Whether the levels lie in the lanes of a warp.
-  static constexpr bool in_lanes = detail::in_lanes<Codebook>;
+  static constexpr int storage_floats =
+    chunk::in_warp ? 0 : Size / 1024;  //!< Shared memory of a chunk.
 
   //! @brief Returns the scale of the chunk, on all its threads.
   //! @param storage  `storage_floats`, or nullptr.
@@ -49,12 +47,13 @@ struct block_levels {
                                                 float const (&v)[32],
                                                 std::uint32_t (&packed)[detail::extent(words)])
   {
-    return detail::code_chunk<in_lanes>(ctx, mine, storage, v, [&](float root, bool sound) {
-      float const product = code(ctx, root, v, packed);
-      TERSUM_UNROLL
-      for (std::uint32_t& word : packed) { word = sound ? word : 0u; }
-      return product;
-    });
+    return detail::code_chunk<detail::in_lanes<Codebook>>(
+      ctx, mine, storage, v, [&](float root, bool sound) {
+        float const product = code(ctx, root, v, packed);
+        TERSUM_UNROLL
+        for (std::uint32_t& word : packed) { word = sound ? word : 0u; }
+        return product;
+      });
   }
 
   //! @brief What `encode` is made of: rounds a thread's values times `root`, one over the root mean square of the chunk. Returns the sum of
@@ -65,7 +64,7 @@ struct block_levels {
                                               float const (&v)[32],
                                               std::uint32_t (&packed)[detail::extent(words)])
   {
-    if constexpr (in_lanes) {
+    if constexpr (detail::in_lanes<Codebook>) {
       return detail::codebook_lanes<Codebook>::template code_values<(Size >= 1024)>(
         ctx, root, v, packed);
     } else {
@@ -80,7 +79,7 @@ struct block_levels {
                               float scale,
                               float (&v)[32])
   {
-    if constexpr (in_lanes) {
+    if constexpr (detail::in_lanes<Codebook>) {
       detail::codebook_lanes<Codebook>::add_codes(ctx, packed, scale, v);
     } else {
       detail::add_codes_alone<Codebook>(ctx, packed, scale, v);

@@ -98,7 +98,11 @@ template <class Codec>
   float const headroom  = range.headroom.factor(world, ratio);
   float const clip      = clip_of(codec, world);
   float const wanted    = own_range * clip * headroom / static_cast<float>(quantizer::max_level);
-  return chunk_step_of<quantizer>(wanted, bound, rotation_root<Codec>(tensor_chunks), world);
+  if constexpr (Codec::rotates_all) {
+    return chunk_step_of<quantizer>(wanted, bound, rotation_root<Codec>(tensor_chunks), world);
+  } else {
+    return make_chunk_step<typename Codec::rotator_type, quantizer>(wanted, bound, world);
+  }
 }
 
 //! @brief Whether a chunk's step says that its gradient was not finite.
