@@ -85,8 +85,10 @@ class cpu_low_rank {
         float const value = gradient_of<Multiplied, wire>(host_group{}, to_float(from[i]));
         to[i]             = args_.codec.feedback.before(host_group{}, value, kept(begin + i));
       }
+    } else if constexpr (adds_kept && !Multiplied) {
+      add_residual(set_, from, args_.residual + begin, to, size);
     } else {
-      float const above = adds_kept && Multiplied ? 0x1p127f / multiplied_below<wire> * 2 : 1.0f;
+      float const above = adds_kept ? 0x1p127f / multiplied_below<wire> * 2 : 1.0f;
       (void)convert_values(set_, from, to, above, size);
       if (adds_kept) { fused_add(set_, 1 / above, to, args_.residual + begin, count, to); }
     }
