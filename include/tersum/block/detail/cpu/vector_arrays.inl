@@ -28,6 +28,13 @@ TERSUM_TARGET inline void fused_add(
   float factor, float const* a, float const* b, int count, float* to)
 {
   int i = 0;
+  if (
+    factor * factor ==
+    1.0f) {  // the product is exact, and instruction sets without an fma make one of many instructions
+    for (; i + width <= count; i += width) {
+      store(to + i, broadcast(factor) * load(a + i) + load(b + i));
+    }
+  }
   for (; i + width <= count; i += width) {
     store(to + i, fma_of_few_bits(broadcast(factor), load(a + i), load(b + i)));
   }
