@@ -93,21 +93,14 @@ status detail::ask_all(Transport const& over, plan<Codec> const& plan, std::uint
   // A rank that found a fault sends a number that no other has, so that all ranks notice.
   std::uint64_t const mine = outcome.ok() ? fingerprint(plan, seed)
                                           : 0x9e3779b97f4a7c15ull * (static_cast<unsigned>(me) + 1);
-  std::uint64_t passing    = mine;
-  for (int hop = 1; hop < n; ++hop) {
-    std::uint64_t received = 0;
-    if (status const s = over.exchange_word((me + 1) % n, passing, (me + n - 1) % n, received);
-        !s.ok()) {
-      return s;
-    }
+  status const passed      = pass_round(over, mine, [&](std::uint64_t received) {
     if (outcome.ok() && received != mine) {
       outcome = {
         error_code::invalid_argument,
         "another rank has another plan or seed: codec, layout, world.size and seed must be the same"};
     }
-    passing = received;
-  }
-  return outcome;
+  });
+  return passed.ok() ? outcome : passed;
 }
 
 }  // namespace tersum::inline v0

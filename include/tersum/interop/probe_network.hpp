@@ -29,21 +29,9 @@ namespace detail {
 template <transport Transport>
 [[nodiscard]] status largest_of_ranks(Transport const& over, double& number)
 {
-  int const ranks = over.size();
-  double passing  = number;
-  for (int hop = 1; hop < ranks; ++hop) {
-    std::uint64_t received = 0;
-    if (status const s = over.exchange_word((over.rank() + 1) % ranks,
-                                            std::bit_cast<std::uint64_t>(passing),
-                                            (over.rank() + ranks - 1) % ranks,
-                                            received);
-        !s.ok()) {
-      return s;
-    }
-    passing = std::bit_cast<double>(received);
-    number  = std::max(number, passing);
-  }
-  return {};
+  return pass_round(over, std::bit_cast<std::uint64_t>(number), [&](std::uint64_t received) {
+    number = std::max(number, std::bit_cast<double>(received));
+  });
 }
 
 //! @brief Calls a collective with more and more bytes, up to what takes about a fifth of a second, and fits a network to the

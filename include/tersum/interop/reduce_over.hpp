@@ -38,22 +38,19 @@ enum class schedule : std::uint8_t {
 template <class Codec>
 [[nodiscard]] constexpr std::size_t scratch_bytes(plan<Codec> const& plan) noexcept
 {
-  if constexpr (gathering<Codec> || publishing<Codec>) {
-    return 0;
-  } else {
-    // Parts that are only moved need no scratch memory: the workspace has room for them.
-    constexpr bool has_room = scattering<Codec> || sharding<Codec> || copying<Codec>;
-    std::uint64_t payload   = has_room ? 0 : std::uint64_t{plan.payload_bytes()};
-    if constexpr (summing<Codec>) {
-      // The ranks' codes of the own part.
-      auto const ranks = static_cast<std::uint64_t>(plan.ranks().size);
-      payload          = 4 * plan.part_words(plan.ranks().rank) * ranks;
-    }
-    std::uint64_t const largest =
-      detail::maximum(detail::maximum(std::uint64_t{plan.agreed_bytes()}, payload),
-                      std::uint64_t{plan.bypass_bytes()});
-    return largest + detail::largest_element<Codec>() * static_cast<std::size_t>(plan.ranks().size);
+  if (gathering<Codec> || publishing<Codec>) { return 0; }
+  // Parts that are only moved need no scratch memory: the workspace has room for them.
+  constexpr bool has_room = scattering<Codec> || sharding<Codec> || copying<Codec>;
+  std::uint64_t payload   = has_room ? 0 : std::uint64_t{plan.payload_bytes()};
+  if constexpr (summing<Codec>) {
+    // The ranks' codes of the own part.
+    auto const ranks = static_cast<std::uint64_t>(plan.ranks().size);
+    payload          = 4 * plan.part_words(plan.ranks().rank) * ranks;
   }
+  std::uint64_t const largest =
+    detail::maximum(detail::maximum(std::uint64_t{plan.agreed_bytes()}, payload),
+                    std::uint64_t{plan.bypass_bytes()});
+  return largest + detail::largest_element<Codec>() * static_cast<std::size_t>(plan.ranks().size);
 }
 
 //! @brief The collective that `all_reduce_mean` is given: made by `reduce_over`.

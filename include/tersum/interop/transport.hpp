@@ -106,6 +106,20 @@ concept transport = has_ranks<T> && has_exchange_word<T> && has_all_to_all<T> &&
 
 namespace detail {
 
+//! Sends a word round all ranks, and calls visit(word) with that of each other rank.
+template <transport Transport, class Visitor>
+[[nodiscard]] status pass_round(Transport const& over, std::uint64_t word, Visitor const& visit)
+{
+  int const ranks = over.size(), next = (over.rank() + 1) % ranks;
+  for (int hop = 1; hop < ranks; ++hop) {
+    std::uint64_t const sent = word;
+    status const s = over.exchange_word(next, sent, (over.rank() + ranks - 1) % ranks, word);
+    if (!s.ok()) { return s; }
+    visit(word);
+  }
+  return {};
+}
+
 //! Whether a round has as many parts as the transport has ranks. If not, a collective would leave the parts' memory.
 template <class Round>
 [[nodiscard]] constexpr status check_parts(Round const& round, int ranks) noexcept
