@@ -136,6 +136,7 @@ template <class Codec, class Element, class Context>
 TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
   constexpr int columns        = Codec::rank;
+  constexpr bool adds_lost     = has_adds_lost<typename Codec::feedback_type>;
   int const turn               = turn_of(args);
   std::uint64_t const number   = ctx.block_rank() / rebuild_splits;
   auto const first             = [](matrix_record const& m) { return m.first_rows; };
@@ -191,16 +192,14 @@ TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Eleme
         }
         TERSUM_UNROLL
         for (int i = 0; i < 4; ++i) {
-          [[maybe_unused]] float kept[8];
-          if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
-            load_some(ctx, args.residual + first_of[i], count[i], kept);
-          }
+          float kept[8];
+          if (!adds_lost) { load_some(ctx, args.residual + first_of[i], count[i], kept); }
           TERSUM_UNROLL
           for (int j = 0; j < 8; ++j) {
             float const mean = Context::value(Context::template finite_element<Element>(sum[i][j]));
-            [[maybe_unused]] float const value = rest[i][j];
-            rest[i][j]                         = Context::subtract(value, mean);
-            if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
+            float const value = rest[i][j];
+            rest[i][j]        = Context::subtract(value, mean);
+            if (!adds_lost) {
               context_arithmetic<Context> const math{};
               float const before = weighed<Codec>(math, weight_of_kept(args), kept[j]);
               rest[i][j]         = args.codec.feedback.after(math, value, rest[i][j], before);
@@ -270,13 +269,10 @@ TERSUM_BODY void orthonormalize_factor(Context const& ctx,
   factor mine{ctx, values, length, static_cast<int>(m.rank)};
   bool bad = false;
   for (std::uint64_t i = ctx.thread_rank(); i < count; i += factor_threads) {
-    float v;
-    if constexpr (agrees<Codec>) {
-      v   = Context::value(ctx.load(args.parts.wire[0] + m.slot[turn] + i));
-      bad = bad || !is_finite(v);
-    } else {
-      v = ctx.load(args.parts.warm + m.slot[turn] + i);
-    }
+    std::uint64_t const at = m.slot[turn] + i;
+    float const v          = agrees<Codec> ? Context::value(ctx.load(args.parts.wire[0] + at))
+                                           : ctx.load(args.parts.warm + at);
+    bad                    = bad || (agrees<Codec> && !is_finite(v));
     ctx.store(values + i, v);
   }
   bool const poisoned = mine.largest(factor_threads, [&](int) { return bad ? 1.0f : 0.0f; }) > 0.0f;
@@ -284,14 +280,11 @@ TERSUM_BODY void orthonormalize_factor(Context const& ctx,
     args.parts.poisoned[ctx.block_rank()] = poisoned ? 1 : 0;
     if (poisoned) { raise_flag(args); }
   }
-  if constexpr (!agrees<Codec>) {
+  if (!agrees<Codec> && ctx.block_rank() + 1 == args.chunks) {
     // The factors of the shorter of two turns are padded with zeros.
-    if (ctx.block_rank() + 1 == args.chunks) {
-      std::uint64_t const used = m.slot[1 - turn] + m.rank * m.length(1 - turn);
-      for (std::uint64_t i = used + ctx.thread_rank(); i < args.parts.elements;
-           i += factor_threads) {
-        args.parts.wire[1][i] = typename Codec::wire_element{};
-      }
+    std::uint64_t const used = m.slot[1 - turn] + m.rank * m.length(1 - turn);
+    for (std::uint64_t i = used + ctx.thread_rank(); i < args.parts.elements; i += factor_threads) {
+      args.parts.wire[1][i] = typename Codec::wire_element{};
     }
   }
   if (poisoned) {

@@ -99,7 +99,7 @@ class cpu_low_rank {
   {
     float* const residual = args_.residual + begin;
     auto const size       = static_cast<std::size_t>(count);
-    if constexpr (has_adds_lost<feedback_type>) {
+    if (has_adds_lost<feedback_type>) {
       keep_bounded_residual(set_, whole, sent, residual, size);
     } else {
       for (std::size_t i = 0; i < size; ++i) {
@@ -166,7 +166,7 @@ class cpu_low_rank {
     int const rows      = static_cast<int>(std::min<std::uint64_t>(block, m.rows - begin));
     bool const poisoned = args_.parts.poisoned[&m - args_.table] != 0;
     alignas(64) float product[block * block];
-    alignas(64) float whole[feeds_back<Codec> ? block : 1];
+    alignas(64) float whole[block];
     for (std::uint64_t at = 0; at < m.columns; at += block) {
       int const lanes = static_cast<int>(std::min<std::uint64_t>(block, m.columns - at));
       if (poisoned) {
@@ -179,9 +179,7 @@ class cpu_low_rank {
           m.offset + (begin + static_cast<unsigned>(row)) * m.columns + at;
         Element* const to = args_.gradient + first;
         float* const mean = product + row * block;
-        if constexpr (feeds_back<Codec>) {
-          if (keeps) { load<false>(first, lanes, whole); }
-        }
+        if (feeds_back<Codec> && keeps) { load<false>(first, lanes, whole); }
         for (int i = 0; i < lanes; ++i) {
           to[i]   = finite_from_float<Element>(mean[i]);
           mean[i] = to_float(to[i]);
