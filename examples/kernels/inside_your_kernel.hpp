@@ -11,7 +11,7 @@
 #include <tersum/quantize/block_codes.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/stochastic_quantizer.hpp>
-#include <tersum/random/sign_bits.hpp>
+#include <tersum/random/philox.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
 #include <tersum/rotate/block_hadamard.hpp>
 #include <tersum/types.hpp>

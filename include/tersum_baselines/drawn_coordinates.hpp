@@ -14,7 +14,7 @@
 #include <tersum/layout.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/quantize/cast.hpp>
-#include <tersum/random/sign_bits.hpp>
+#include <tersum/random/philox.hpp>
 #include <tersum/reduce/native.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/status.hpp>

@@ -10,7 +10,7 @@
 #include <tersum/config.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/metric/diagonal.hpp>
-#include <tersum/random/sign_bits.hpp>
+#include <tersum/random/philox.hpp>
 
 #include <cstdint>
 

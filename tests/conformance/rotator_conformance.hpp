@@ -9,7 +9,7 @@
 #include "on_groups.hpp"
 
 #include <tersum/concepts.hpp>
-#include <tersum/random/sign_bits.hpp>
+#include <tersum/random/philox.hpp>
 
 #include <doctest/doctest.h>
 

@@ -11,7 +11,7 @@
 #include <tersum/form/two_shot.hpp>
 #include <tersum/interop/plan_fingerprint.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
-#include <tersum/random/sign_bits.hpp>
+#include <tersum/random/philox.hpp>
 #include <tersum/range/rms_range.hpp>
 #include <tersum/reduce/native.hpp>
 #include <tersum/rotate/hadamard.hpp>

@@ -19,7 +19,7 @@
 #include <tersum/quantize/nearest_quantizer.hpp>
 #include <tersum/quantize/packed_codes.hpp>
 #include <tersum/quantize/stochastic_quantizer.hpp>
-#include <tersum/random/sign_bits.hpp>
+#include <tersum/random/philox.hpp>
 #include <tersum/range/absmax_range.hpp>
 #include <tersum/range/rms_range.hpp>
 #include <tersum/reduce/guard_lanes.hpp>

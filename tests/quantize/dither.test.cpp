@@ -8,7 +8,7 @@
 #include "support/reference_philox.hpp"
 
 #include <tersum/quantize/dither.hpp>
-#include <tersum/random/sign_bits.hpp>
+#include <tersum/random/philox.hpp>
 
 #include <doctest/doctest.h>
 

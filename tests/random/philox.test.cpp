@@ -8,7 +8,6 @@
 #include "support/reference_philox.hpp"
 
 #include <tersum/random/philox.hpp>
-#include <tersum/random/sign_bits.hpp>
 
 #include <doctest/doctest.h>
 

@@ -8,7 +8,6 @@
 #include <tersum/concepts.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/philox.hpp>
-#include <tersum/random/sign_bits.hpp>
 #include <tersum/range/headroom.hpp>
 #include <tersum/reduce/native.hpp>
 #include <tersum/types.hpp>

@@ -7,7 +7,7 @@
 #pragma once
 
 #include <tersum/block/chunk_order.hpp>
-#include <tersum/random/sign_bits.hpp>
+#include <tersum/random/philox.hpp>
 
 #include <bit>
 #include <cstddef>

@@ -9,7 +9,7 @@
 #include "chunk_rotation.hpp"
 
 #include <tersum/quantize/lloyd_max.hpp>
-#include <tersum/random/sign_bits.hpp>
+#include <tersum/random/philox.hpp>
 
 #include <doctest/doctest.h>
 

@@ -9,7 +9,7 @@
 #include <tersum/block/chunk_order.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/quantize/dither.hpp>
-#include <tersum/random/sign_bits.hpp>
+#include <tersum/random/philox.hpp>
 #include <tersum/single_process/loopback.hpp>
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
-#include <tersum/random/sign_bits.hpp>
+#include <tersum/random/philox.hpp>
 
 #include <cstdint>
 

@@ -9,7 +9,7 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/std.hpp>
-#include <tersum/random/sign_bits.hpp>
+#include <tersum/random/philox.hpp>
 #include <tersum/rotate/block_hadamard.hpp>
 
 namespace tersum::inline v0 {

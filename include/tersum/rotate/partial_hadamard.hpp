@@ -9,7 +9,7 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/random/sign_bits.hpp>
+#include <tersum/random/philox.hpp>
 #include <tersum/rotate/block_hadamard.hpp>
 #include <tersum/rotate/hadamard.hpp>
 

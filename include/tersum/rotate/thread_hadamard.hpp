@@ -10,7 +10,7 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/std.hpp>
-#include <tersum/random/sign_bits.hpp>
+#include <tersum/random/philox.hpp>
 
 namespace tersum::inline v0 {
 

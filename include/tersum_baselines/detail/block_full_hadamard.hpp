@@ -10,7 +10,7 @@
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/plan.hpp>
-#include <tersum/random/sign_bits.hpp>
+#include <tersum/random/philox.hpp>
 #include <tersum/rotate/block_hadamard.hpp>
 #include <tersum/tuning.hpp>
 

@@ -10,7 +10,7 @@
 #include <tersum/exchange/wires.hpp>
 #include <tersum/execute/cpu_executor.hpp>
 #include <tersum/plan.hpp>
-#include <tersum/random/sign_bits.hpp>
+#include <tersum/random/philox.hpp>
 #include <tersum/state.hpp>
 #include <tersum/status.hpp>
 

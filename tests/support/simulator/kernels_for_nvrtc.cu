@@ -15,7 +15,7 @@
 #include <tersum/quantize/lookup_quantizer.hpp>
 #include <tersum/quantize/nearest_quantizer.hpp>
 #include <tersum/quantize/stochastic_quantizer.hpp>
-#include <tersum/random/sign_bits.hpp>
+#include <tersum/random/philox.hpp>
 #include <tersum/reduce/native.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
 #include <tersum/rotate/block_hadamard.hpp>

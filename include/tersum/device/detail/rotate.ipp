@@ -10,7 +10,7 @@
 #include <tersum/config.hpp>
 #include <tersum/device/detail/perform.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
-#include <tersum/random/sign_bits.hpp>
+#include <tersum/random/philox.hpp>
 #include <tersum/rotate/block_hadamard.hpp>
 #include <tersum/rotate/detail/rotation_of.hpp>
 

@@ -23,7 +23,7 @@
 #include <tersum/quantize/detail/block_words.hpp>
 #include <tersum/quantize/detail/fragment_decode.hpp>
 #include <tersum/quantize/dither.hpp>
-#include <tersum/random/sign_bits.hpp>
+#include <tersum/random/philox.hpp>
 
 #include <cstdint>
 #include <type_traits>

@@ -23,7 +23,7 @@
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/exchange_items.hpp>
 #include <tersum/exchange/detail/steps.hpp>
-#include <tersum/random/sign_bits.hpp>
+#include <tersum/random/philox.hpp>
 #include <tersum/rotate/detail/rotation_of.hpp>
 
 #include <cstddef>

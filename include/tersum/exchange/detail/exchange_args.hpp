@@ -11,7 +11,7 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/kernel_args.hpp>
 #include <tersum/quantize/dither.hpp>
-#include <tersum/random/sign_bits.hpp>
+#include <tersum/random/philox.hpp>
 #include <tersum/state.hpp>
 #include <tersum/types.hpp>
 #include <tersum/wire.hpp>

@@ -12,7 +12,7 @@
 #include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/exchange_items.hpp>
-#include <tersum/random/sign_bits.hpp>
+#include <tersum/random/philox.hpp>
 #include <tersum/types.hpp>
 
 #include <cmath>

@@ -7,7 +7,7 @@
 #pragma once
 
 #include <tersum/codec_kinds.hpp>
-#include <tersum/detail/codec_counts.hpp>
+#include <tersum/detail/plan_counts.hpp>
 #include <tersum/types.hpp>
 
 #include <cstdint>

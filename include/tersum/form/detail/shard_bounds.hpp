@@ -7,8 +7,8 @@
 #pragma once
 
 #include <tersum/detail/bits.hpp>
-#include <tersum/detail/codec_counts.hpp>
 #include <tersum/detail/plan_checks.hpp>
+#include <tersum/detail/plan_counts.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/state.hpp>

@@ -13,7 +13,7 @@
 #include <tersum/execute/instruction_set.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/metric/detail/scales.hpp>
-#include <tersum/random/sign_bits.hpp>
+#include <tersum/random/philox.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -18,7 +18,7 @@
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/execute/instruction_set.hpp>
 #include <tersum/plan.hpp>
-#include <tersum/random/sign_bits.hpp>
+#include <tersum/random/philox.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/status.hpp>
 #include <tersum/tuning.hpp>
