@@ -121,37 +121,18 @@ class loopback_transport {
                                   rank_blocks const& blocks,
                                   std::byte* received) const
   {
-    std::size_t const whole = bytes_of(blocks);
-    if (!group_->show(rank_, data, whole)) { return lost(); }
-    std::size_t const bytes = blocks.bytes(rank_);
-    bool alike              = true;
-    for (int from = 0; from < size(); ++from) {
-      if (group_->shown_bytes(from) != whole) {
-        alike = false;
-        continue;
-      }
-      copy(received + static_cast<std::size_t>(from) * bytes,
-           group_->shown(from) + blocks.begin_byte(rank_),
-           bytes);
-    }
-    return left(alike);
+    std::size_t const begin = blocks.begin_byte(rank_), bytes = blocks.bytes(rank_);
+    return fetch(data, blocks, [=](int from, std::byte const* theirs) {
+      copy(received + static_cast<std::size_t>(from) * bytes, theirs + begin, bytes);
+    });
   }
 
   [[nodiscard]] status all_gather(std::byte* data, rank_blocks const& blocks) const
   {
-    std::size_t const whole = bytes_of(blocks);
-    if (!group_->show(rank_, data, whole)) { return lost(); }
-    bool alike = true;
-    for (int from = 0; from < size(); ++from) {
-      if (group_->shown_bytes(from) != whole) {
-        alike = false;
-        continue;
-      }
-      if (from == rank_) { continue; }
+    return fetch(data, blocks, [&](int from, std::byte const* theirs) {
       std::size_t const at = blocks.begin_byte(from);
-      copy(data + at, group_->shown(from) + at, blocks.bytes(from));
-    }
-    return left(alike);
+      if (from != rank_) { copy(data + at, theirs + at, blocks.bytes(from)); }
+    });
   }
 
  private:
@@ -160,9 +141,21 @@ class loopback_transport {
     if (bytes > 0) { std::memcpy(to, from, bytes); }
   }
 
-  [[nodiscard]] static std::size_t bytes_of(rank_blocks const& blocks) noexcept
+  // Shows the data, and calls take(from, theirs) for every rank that has as many bytes.
+  template <class Take>
+  [[nodiscard]] status fetch(std::byte const* data,
+                             rank_blocks const& blocks,
+                             Take const& take) const
   {
-    return blocks.begin_byte(blocks.ranks - 1) + blocks.bytes(blocks.ranks - 1);
+    std::size_t const whole = blocks.begin_byte(blocks.ranks - 1) + blocks.bytes(blocks.ranks - 1);
+    if (!group_->show(rank_, data, whole)) { return lost(); }
+    bool alike = true;
+    for (int from = 0; from < size(); ++from) {
+      bool const fits = group_->shown_bytes(from) == whole;
+      if (fits) { take(from, group_->shown(from)); }
+      alike = alike && fits;
+    }
+    return left(alike);
   }
 
   // Nobody goes on to overwrite what another rank still reads.
