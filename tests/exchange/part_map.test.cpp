@@ -70,7 +70,8 @@ TEST_CASE("[part_map] chunks are dealt like cards, and every one has a place of 
       check_against_dealing(map);
     }
   }
-  part_map const of_one_width{.world = 4, .part_words = 64, .count = {0, 9}, .words = {0, 16}};
+  part_map const of_one_width{
+    .world = 4, .inverse = 0xffffffffu / 4, .part_words = 64, .count = {0, 9}, .words = {0, 16}};
   CHECK(of_one_width.of_slot(1, 6).part == 2);
   CHECK(of_one_width.of_slot(1, 6).word == 16);
   for (std::uint32_t chunk = 0; chunk < 9; ++chunk) {

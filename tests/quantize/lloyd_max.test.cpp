@@ -76,26 +76,30 @@ TEST_CASE("[lloyd_max] every level is the mean of its cell, which ends midway be
   });
 }
 
-TEST_CASE("[lloyd_max] the errors are those of EDEN")
+TEST_CASE("[lloyd_max] the errors are those of EDEN, with 4 bits up to .6 % more")
 {
   double const published[] = {.571, .133, .0358, .00959, .00251};
   for_each_width([&]<class Quantizer>(Quantizer) {
     CAPTURE(Quantizer::bits);
-    cells const all = cells_of<Quantizer>();
-    double kept     = 0;
-    for (std::size_t k = 0; k < all.level.size(); ++k) {
-      kept += 2 * all.level[k] * (density(all.begin[k]) - density(all.end[k]));
+    double along = 0, square = 0, begin = 0;
+    for (int k = 0; k < Quantizer::magnitudes; ++k) {
+      auto const level = static_cast<double>(Quantizer::levels()[k]);
+      auto const end   = static_cast<double>(Quantizer::boundaries()[k]);
+      along += 2 * level * (density(begin) - density(end));
+      square += 2 * level * level * (beyond(begin) - beyond(end));
+      begin = end;
     }
-    // With levels that are means, E[x level] = E[level^2] = 1 - D.
-    double const unbiased = (1 - kept) / kept;
+    double const unbiased = square / (along * along) - 1;
     CHECK(static_cast<double>(Quantizer::distortion()) == doctest::Approx(unbiased).epsilon(1e-5));
     if (Quantizer::bits <= 5) {
-      CHECK(unbiased == doctest::Approx(published[Quantizer::bits - 1]).epsilon(.002));
+      CHECK(unbiased == doctest::Approx(published[Quantizer::bits - 1])
+                          .epsilon(Quantizer::bits == 4 ? .006 : .002));
     }
   });
 }
 
-TEST_CASE("[lloyd_max] a value takes the level that is nearest, ties the larger one")
+TEST_CASE(
+  "[lloyd_max] a value takes the nearest level, ties the larger one, or next to the middle the level of its place")
 {
   for_each_width([]<class Quantizer>(Quantizer quantizer) {
     CAPTURE(Quantizer::bits);
@@ -107,8 +111,9 @@ TEST_CASE("[lloyd_max] a value takes the level that is nearest, ties the larger 
       CHECK(quantizer.encode(level) == k);
       CHECK(quantizer.encode(-level) == (k | sign));
       if (k + 1 == Quantizer::magnitudes) { continue; }
-      float const end = Quantizer::boundaries()[k];
-      CHECK(end == (level + Quantizer::levels()[k + 1]) / 2);
+      float const end    = Quantizer::boundaries()[k];
+      float const middle = (level + Quantizer::levels()[k + 1]) / 2;
+      CHECK(std::abs(end - middle) <= (detail::has_places<Quantizer> ? .02f * middle : 0.0f));
       CHECK(quantizer.encode(end) == k + 1);
       CHECK(quantizer.encode(std::nextafterf(end, 0)) == k);
       CHECK(quantizer.encode(-std::nextafterf(end, 0)) == (k | sign));

@@ -93,10 +93,17 @@ void check_encoding(mismatches& wrong, coded_chunk const& sent, std::vector<doub
   for (std::size_t p = 0; p < v.size(); ++p) {
     double const value       = std::abs(v[p]) / root;
     std::uint32_t const cell = sent.codes[p] & (half - 1);
-    double const begin       = cell == 0 ? 0 : (level(cell - 1) + level(cell)) / 2;
-    double const end         = cell + 1 == half ? HUGE_VAL : (level(cell) + level(cell + 1)) / 2;
-    double const room        = 40 * 16 * epsilon;
-    bool const negative      = sent.codes[p] >= half;
+    auto const between       = [&](std::uint32_t k) {
+      if constexpr (detail::has_places<quantizer>) {
+        return static_cast<double>(quantizer::boundaries()[k]);
+      } else {
+        return (level(k) + level(k + 1)) / 2;
+      }
+    };
+    double const begin  = cell == 0 ? 0 : between(cell - 1);
+    double const end    = cell + 1 == half ? HUGE_VAL : between(cell);
+    double const room   = 40 * 16 * epsilon;
+    bool const negative = sent.codes[p] >= half;
     wrong.expect(value >= begin - room && value <= end + room, true, value, begin, end, p);
     wrong.expect(negative == (v[p] < 0) || value < room, true, value, p);
     product += std::abs(v[p]) * level(cell);

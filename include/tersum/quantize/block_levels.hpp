@@ -65,8 +65,7 @@ struct block_levels {
                                               std::uint32_t (&packed)[detail::extent(words)])
   {
     if constexpr (detail::in_lanes<Codebook>) {
-      return detail::codebook_lanes<Codebook>::template code_values<(Size >= 1024)>(
-        ctx, root, v, packed);
+      return detail::codebook_lanes<Codebook>::code_values(ctx, root, v, packed);
     } else {
       return detail::code_values_alone<Codebook>(root, v, packed);
     }

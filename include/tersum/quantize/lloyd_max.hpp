@@ -19,13 +19,26 @@ namespace tersum::inline v0 {
 
 namespace detail {
 
-//! @brief Where the cells of `lloyd_max_levels` end, in the same arrangement; the last cell of each width has no end.
-inline constexpr std::array<float, 255> lloyd_max_boundaries = [] {
-  std::array<float, 255> ends{};
-  for (unsigned first = 0, count = 1; first < ends.size(); first += count, count *= 2) {
-    for (unsigned i = first; i < first + count; ++i) {
-      ends[i] = i + 1 < first + count ? 0.5f * (lloyd_max_levels[i] + lloyd_max_levels[i + 1])
-                                      : std::numeric_limits<float>::infinity();
+// clang-format off
+//! @brief The lines of 2, 3 and 4 bits, with which the beginnings of places are nearest to the middles between levels: the mean
+//! squared error is at most .54 % above the least.
+template <int Bits> struct lloyd_max_line {};
+template <> struct lloyd_max_line<2> { static constexpr float slope = .42578125f, offset = .26953125f; };
+template <> struct lloyd_max_line<3> { static constexpr float slope = .3125f, offset = .296875f; };
+template <> struct lloyd_max_line<4> { static constexpr float slope = .2939453125f, offset = .267578125f; };
+// clang-format on
+
+//! @brief Where the cells end, in root mean squares: midway between levels, or next to that where a place begins. The last has no end.
+template <int Bits>
+inline constexpr auto lloyd_max_boundaries = [] {
+  constexpr unsigned count = 1u << (Bits - 1);
+  std::array<float, count> ends{};
+  for (unsigned i = 0; i < count; ++i) {
+    float const* const level = lloyd_max_levels + (count - 1 + i);
+    bool const last          = i + 1 == count;
+    ends[i] = last ? std::numeric_limits<float>::infinity() : 0.5f * (level[0] + level[1]);
+    if constexpr (has_places<lloyd_max_line<Bits>>) {
+      if (!last) { ends[i] = cell_places<lloyd_max_line<Bits>>::least(ends[i]); }
     }
   }
   return ends;
@@ -33,7 +46,8 @@ inline constexpr std::array<float, 255> lloyd_max_boundaries = [] {
 
 }  // namespace detail
 
-//! @brief Rounds a value in root mean squares of its chunk to the nearest level of the Gaussian codebook of `Bits` bits.
+//! @brief Rounds a value in root mean squares of its chunk to the nearest level of the Gaussian codebook of `Bits` bits; with 2, 3 or 4
+//! bits to one of the two nearest, which no comparison has to find: see `detail::cell_places`.
 //!
 //! A code is the number of the level's magnitude, with the sign in its highest bit. Multiplied by the root mean square, the
 //! levels would be too close to zero for an unbiased estimate. Encoders therefore give the chunk x a scale with which the
@@ -42,11 +56,12 @@ inline constexpr std::array<float, 255> lloyd_max_boundaries = [] {
 //! of its own. Source: Vargaftik et al., EDEN: Communication-Efficient and Robust Distributed Mean Estimation (ICML'22).
 //! @tparam Bits  Width of a code, 1 to 16.
 template <int Bits>
-struct lloyd_max {
+struct lloyd_max : detail::lloyd_max_line<Bits> {
   static_assert(Bits >= 1 && Bits <= 8, "tersum: lloyd_max<Bits> needs 1 <= Bits <= 16");
   constexpr description describe() const
   {
-    return {"lloyd_max", Bits, std::span<float const>{levels(), magnitudes}};
+    float const* const table = detail::has_places<lloyd_max> ? boundaries() : levels();
+    return {"lloyd_max", Bits, std::span<float const>{table, magnitudes}};
   }
 
   template <int Other>
@@ -65,7 +80,7 @@ struct lloyd_max {
   //! For each level the least magnitude that is rounded to a higher one; infinity for the last level.
   [[nodiscard]] static constexpr float const* boundaries() noexcept
   {
-    return detail::lloyd_max_boundaries.data() + (magnitudes - 1);
+    return detail::lloyd_max_boundaries<Bits>.data();
   }
   //! @}
 
@@ -92,8 +107,8 @@ struct lloyd_max {
   {
     constexpr float errors[] = {.570796327f,
                                 .133121169f,
-                                .0357840185f,
-                                .00959214304f,
+                                .035784584f,
+                                .0096434753f,
                                 .00251095747f,
                                 .000644654978f,
                                 .00016350496f,

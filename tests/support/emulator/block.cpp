@@ -182,7 +182,8 @@ failure block::divergence() const
                                     "at shuffle",
                                     "at warp_sum",
                                     "at warp_max",
-                                    "at multiply_tiles"};
+                                    "at multiply_tiles",
+                                    "at a matrix in shared memory"};
   std::array<unsigned, names.size()> counts{};
   std::array<unsigned, names.size()> firsts{};
   for (unsigned thread = shape_.threads; thread-- > 0;) {

@@ -64,6 +64,7 @@ enum class activity : unsigned char {
   warp_sum,
   warp_max,
   multiply_tiles,
+  move_matrix,
 };
 
 //! The words that a lane brings to `multiply_tiles`: its parts of the two factors.

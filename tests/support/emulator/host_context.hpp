@@ -96,6 +96,18 @@ class host_context {
   }
   //! @}
 
+  //! @name Value j of lane l is place l % 4 of the row of four floats that lane 8 j + l/4 points to
+  //! @{
+  void load_matrix(float const* row, float* v) const
+  {
+    place_in_rows(row, [&](unsigned j, float* at) { v[j] = load(at); });
+  }
+  void store_matrix(float* row, float const* v) const
+  {
+    place_in_rows(row, [&](unsigned j, float* at) { store(at, v[j]); });
+  }
+  //! @}
+
   //! @brief c += a b, where a is 16 x 16, b 16 x 8 and c 16 x 8: `mma.m16n8k16` with operands of halves.
   //!
   //! The lanes hold the tiles as PTX's section on the fragments of that instruction says: two neighbours of a row of a,
@@ -225,9 +237,9 @@ class host_context {
   [[gnu::noinline]] static float divide_moderate(float a, float b) { return a / b; }
   [[gnu::noinline]] static float square_root_moderate(float a) { return std::sqrt(a); }
 
-  [[nodiscard]] static std::uint32_t count_reached(std::uint32_t count, float a, float b)
+  [[nodiscard]] static float fma_within_one(float a, float b, float c)
   {
-    return count + (a >= b ? 1u : 0u);
+    return std::min(1.0f, std::max(0.0f, fma(a, b, c)));  // NaN becomes 0, as on a device
   }
 
   [[nodiscard]] static std::uint32_t bits(float value)
@@ -303,6 +315,20 @@ class host_context {
   //! @}
 
  private:
+  template <class Each>
+  void place_in_rows(float const* row, Each const& each) const
+  {
+    check_access(reinterpret_cast<word4 const*>(row), "moves");
+    auto const address = std::bit_cast<std::array<std::uint32_t, 2>>(row);
+    auto const* rows =
+      block_->exchange(thread_, activity::move_matrix, tile_operands{address[0], address[1]});
+    unsigned const lane = thread_ % block::warp_threads;
+    for (unsigned j = 0; j < 4; ++j) {
+      tile_operands const& from = rows[8 * j + lane / 4];
+      each(j, std::bit_cast<float*>(std::array{from[0], from[1]}) + lane % 4);
+    }
+  }
+
   //! Calls each(i, product) for the four elements of this lane's part of a b; product(start) adds theirs to `start`.
   template <class Each>
   void add_tile_products(std::uint32_t const (&a)[4],

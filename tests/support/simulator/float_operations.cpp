@@ -256,6 +256,11 @@ void add_float_operations(operation_table& t)
     add<chosen<W>, W, W, W, bool>(t, "selp" + name);
     add_comparisons<T>(t, type.name);
   });
+  add<[](float a, float b, float c) { return std::min(1.0f, std::max(0.0f, std::fma(a, b, c))); },
+      float,
+      float,
+      float,
+      float>(t, "fma.rn.sat.f32");
   using two = std::uint64_t;
   add<of_two<sum<float>>, two, two, two>(t, "add.rn.f32x2");
   add<of_two<difference<float>>, two, two, two>(t, "sub.rn.f32x2");

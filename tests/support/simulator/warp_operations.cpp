@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 namespace tersum::simulator {
 
@@ -109,6 +110,29 @@ void multiply_tiles(warp& w, instruction const& i, lane_set active)
   }
 }
 
+// d of four registers, [a], or [a], s: register j of lane l is place l % 4 of the row that lane 8 j + l/4 points to.
+template <access How>
+void move_matrix(warp& w, instruction const& i, lane_set active)
+{
+  if (active != all_lanes) { fail("a matrix needs all lanes of its warp"); }
+  constexpr bool loads = How == access::read;
+  values const base    = copy(w.lanes(i.slots[loads ? 4 : 0]));
+  for_lanes(active, [&](unsigned row) {
+    std::uint64_t const address = base[row] + static_cast<std::uint64_t>(i.offset);
+    std::byte* const at         = w.reach(i, row, address, 16, How);
+    for (unsigned k = 0; k < 4; ++k) {
+      std::uint64_t& lane = w.lanes(i.slots[(loads ? 0 : 1) + row / 8])[row % 8 * 4 + k];
+      std::uint32_t word  = static_cast<std::uint32_t>(lane);
+      if (loads) {
+        std::memcpy(&word, at + 4 * k, 4);
+        lane = word;
+      } else {
+        std::memcpy(at + 4 * k, &word, 4);
+      }
+    }
+  });
+}
+
 void fence(warp& w, instruction const& i, lane_set active) { w.fence(i, active); }
 
 void wait_for_kernel_before(warp& w, instruction const&, lane_set active)
@@ -186,6 +210,19 @@ void add_warp_operations(operation_table& t)
   exchange(tiles + "f32.f16.f16.f32", "DSSS", &multiply_tiles<false, false>, 4);
   exchange(tiles + "f32.bf16.bf16.f32", "DSSS", &multiply_tiles<true, false>, 4);
   exchange(tiles + "f16.f16.f16.f16", "DSSS", &multiply_tiles<false, true>, 2);
+  std::string const matrix = "matrix.sync.aligned.m8n8.x4.shared.b16";
+  t["ld" + matrix]         = {.run   = &move_matrix<access::read>,
+                              .form  = "Da",
+                              .then  = flow::warp_together,
+                              .where = space::shared,
+                              .count = 4,
+                              .bytes = 4};
+  t["st" + matrix]         = {.run   = &move_matrix<access::write>,
+                              .form  = "aS",
+                              .then  = flow::warp_together,
+                              .where = space::shared,
+                              .count = 4,
+                              .bytes = 4};
   for (auto const* const types : {"f32.f16.f16.f32", "f32.bf16.bf16.f32", "f16.f16.f16.f16"}) {
     t[tiles + types].then = flow::warp_together;
   }

@@ -103,15 +103,11 @@ struct cuda_floats {
   }
   //! @}
 
-  //! `count`, and one more if a is not below b, in place: nvcc would keep both numbers and choose.
-  static __device__ __forceinline__ std::uint32_t count_reached(std::uint32_t count,
-                                                                float a,
-                                                                float b)
+  static __device__ __forceinline__ float fma_within_one(float a, float b, float c)
   {
-    asm("{ .reg .pred reached; setp.ge.f32 reached, %1, %2; @reached add.u32 %0, %0, 1; }"
-        : "+r"(count)
-        : "f"(a), "f"(b));
-    return count;
+    float sum;
+    asm("fma.rn.sat.f32 %0, %1, %2, %3;" : "=f"(sum) : "f"(a), "f"(b), "f"(c));
+    return sum;
   }
 
   static __device__ __forceinline__ std::uint32_t bits(float a) { return __float_as_uint(a); }

@@ -87,6 +87,33 @@ struct cuda_rows {
     return elected != 0;
   }
 #endif
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1000
+  //! @name `ldmatrix` and `stmatrix`: see `has_matrices`. Before sm_90 there is only the first, and from sm_100 on kernels take more registers.
+  //! @{
+  static __device__ __forceinline__ void load_matrix(float const* row, float* v)
+  {
+    std::uint32_t w[4];
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
+                 : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(row)))
+                 : "memory");
+    for (int j = 0; j < 4; ++j) { v[j] = __uint_as_float(w[j]); }
+  }
+  static __device__ __forceinline__ void store_matrix(float* row, float const* v)
+  {
+    asm volatile("{ .reg .b32 w<4>; mov.b32 w0, %1; mov.b32 w1, %2; mov.b32 w2, %3; mov.b32 w3, %4;"
+                 " stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {w0, w1, w2, w3}; }"
+                 :
+                 : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(row))),
+                   "f"(v[0]),
+                   "f"(v[1]),
+                   "f"(v[2]),
+                   "f"(v[3])
+                 : "memory");
+  }
+  //! @}
+#endif
 };
 
 }  // namespace tersum::inline v0::detail

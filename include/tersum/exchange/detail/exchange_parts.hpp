@@ -27,6 +27,7 @@ requires(scattering<Codec> || copying<Codec>) [[nodiscard]] TERSUM_INLINE part_m
 {
   part_map map{};
   map.world      = copying<Codec> ? 1u : static_cast<std::uint32_t>(args.world);
+  map.inverse    = copying<Codec> ? 0xffffffffu : args.parts.inverse_world;
   map.part_words = args.parts.part_words;
   if constexpr (selects<Codec>) {
     TERSUM_UNROLL

@@ -34,6 +34,7 @@ struct part_rest {
 //! So the sizes of parts differ by at most one chunk. Codes fill a part from its front, the chunks' scales from its back.
 struct part_map {
   std::uint32_t world;
+  std::uint32_t inverse;     //!< (2^32 - 1) / world, with which `of_chunk` divides.
   std::uint64_t part_words;  //!< Words of a part, a multiple of 4.
   std::uint32_t
     count[max_levels + 1];  //!< Chunks on each level from 1 on, less than 2^31 together.
@@ -74,8 +75,17 @@ struct part_map {
   //! @brief The place of a chunk where there is one level. `of_index` would divide once more to find that.
   [[nodiscard]] TERSUM_INLINE part_place of_chunk(std::uint32_t chunk) const
   {
-    std::uint32_t const index = chunk / world;
-    return {1, chunk % world, index, static_cast<std::uint64_t>(index) * words[1]};
+#if defined(__CUDA_ARCH__)
+    std::uint32_t const below = __umulhi(chunk, inverse);
+#else
+    auto const below =
+      static_cast<std::uint32_t>(static_cast<std::uint64_t>(chunk) * inverse >> 32);
+#endif
+    // The product is at most one below the quotient.
+    std::uint32_t const rest  = chunk - below * world;
+    std::uint32_t const index = rest >= world ? below + 1 : below;
+    std::uint32_t const part  = rest >= world ? rest - world : rest;
+    return {1, part, index, static_cast<std::uint64_t>(index) * words[1]};
   }
 
   //! @brief The place of number `index` of a part.

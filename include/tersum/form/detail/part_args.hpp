@@ -16,10 +16,11 @@ namespace tersum::inline v0::detail {
 //! @brief Parts of equal size, one for each rank. `payload` is what this rank sends.
 template <class Residual>
 struct part_args {
-  std::uint32_t* received;   // of two_shot
-  std::uint32_t* gathered;   // what all ranks decode
-  Residual* owner_residual;  // chunk_size values for each owned chunk, or null
-  std::uint64_t part_words;  // of two_shot
+  std::uint32_t* received;      // of two_shot
+  std::uint32_t* gathered;      // what all ranks decode
+  Residual* owner_residual;     // chunk_size values for each owned chunk, or null
+  std::uint64_t part_words;     // of two_shot
+  std::uint32_t inverse_world;  // (2^32 - 1) / ranks
 };
 
 //! @brief The same where the ways differ.

@@ -14,6 +14,7 @@
 #include <tersum/detail/std.hpp>
 #include <tersum/quantize/detail/block_words.hpp>
 #include <tersum/quantize/detail/cell_grid.hpp>
+#include <tersum/quantize/detail/cell_places.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/quantize/detail/codebook_cells.hpp>
 #include <tersum/quantize/detail/codebook_lanes.hpp>
@@ -21,23 +22,29 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief A codebook in words: its levels, its boundaries, and the cells of the points of its grid, four in a word.
+//! @brief A codebook in words: its levels, and those of all places; or its boundaries, and the cells of the points of its grid, four
+//! in a word.
 template <class Quantizer>
 struct codebook_words {
   static constexpr int half  = Quantizer::magnitudes;
-  static constexpr int count = 3 * half;
-  static constexpr int first = 3 * (half - 1);  //!< Where it lies among those of all widths.
+  static constexpr int count = has_places<Quantizer> ? half + 32 : 3 * half;
+  //! Where it lies among those of all widths, of which those of 2, 3 and 4 bits may have places.
+  static constexpr int first = 3 * (half - 1) + 32 * minimum(3, maximum(0, Quantizer::bits - 2));
 
   std::uint32_t word[extent(count)];
 
   [[nodiscard]] static constexpr codebook_words make() noexcept
   {
     codebook_words out{};
-    for (int i = 0; i < half; ++i) {
-      out.word[i]        = float_bits(Quantizer::levels()[i]);
-      out.word[half + i] = float_bits(Quantizer::boundaries()[i]);
-    }
-    if constexpr (half > 1) {
+    for (int i = 0; i < half; ++i) { out.word[i] = float_bits(Quantizer::levels()[i]); }
+    if constexpr (has_places<Quantizer>) {
+      for (int i = 0; i < 32; ++i) {
+        out.word[half + i] = float_bits(placed_levels_of<Quantizer>.level[i]);
+      }
+    } else if constexpr (half > 1) {
+      for (int i = 0; i < half; ++i) {
+        out.word[half + i] = float_bits(Quantizer::boundaries()[i]);
+      }
       static_assert(cell_grid<Quantizer>::serves,
                     "tersum: the cells of a codebook must be wider than a point of its grid");
       for (unsigned i = 0; i < cell_grid<Quantizer>::cells.size(); ++i) {
@@ -216,14 +223,20 @@ template <class Context, int Size>
   return energy >= 0x1p-100f && is_finite(energy);
 }
 
+//! @brief The energy of a chunk that is coded. For others it is 1, so that what is computed of it can be.
+[[nodiscard]] TERSUM_INLINE float sound_energy(float energy)
+{
+  return is_sound(energy) ? energy : 1.0f;
+}
+
 //! @brief What levels are multiplied by so that the projection of what is decoded onto the values is the values; NaN if they are not
 //! finite, 0 if they are next to nothing.
 template <bool Moderate, class Context>
 [[nodiscard]] TERSUM_BODY float scale_of_levels(Context const& ctx, float energy, float products)
 {
-  float scale = energy < 0x1p-100f ? 0.0f : Context::from_bits(0x7fffffffu);
-  if (is_sound(energy)) { scale = energy_over<Moderate>(ctx, energy, products); }
-  return scale;
+  float const scale = energy_over<Moderate>(ctx, sound_energy(energy), products);
+  float const none  = energy < 0x1p-100f ? 0.0f : Context::from_bits(0x7fffffffu);
+  return is_sound(energy) ? scale : none;
 }
 
 //! @brief Rounds a chunk's values to levels of its root mean square. Returns what the levels are to be multiplied by, on all threads.
@@ -238,7 +251,7 @@ template <bool Moderate, class Context, int Size, class Code>
 {
   float const energy  = energy_of(ctx, mine, storage, v);
   bool const sound    = is_sound(energy);
-  float const product = code(unit_scale<Size>(ctx, sound ? energy : 1.0f), sound);
+  float const product = code(unit_scale<Size>(ctx, sound_energy(energy)), sound);
   return scale_of_levels<Moderate>(ctx, energy, chunk_total(ctx, product, mine, storage));
 }
 
@@ -263,7 +276,14 @@ TERSUM_BODY float code_values(Context const&,
     std::uint32_t const value = Context::bits(v[k]);
     float const magnitude     = Context::from_bits(value & 0x7fffffffu);
     std::uint32_t cell        = 0;
-    if constexpr (half > 1) {
+    float level               = levels[0];
+    if constexpr (has_places<Quantizer>) {
+      float const slope = Context::multiply(scale, Quantizer::slope);
+      float const place = Context::fma_within_one(magnitude, slope, Quantizer::offset);
+      level             = levels[half +
+                     static_cast<int>(Context::bits(place) >> cell_places<Quantizer>::shift & 31u)];
+      cell              = Context::bits(level) & (half - 1u);
+    } else if constexpr (half > 1) {
       // The point of the grid just below the value tells the cell, up to one boundary: see `cell_grid`.
       constexpr int points = cell_grid<Quantizer>::points;
       float const normal   = Context::multiply(magnitude, scale);
@@ -274,8 +294,9 @@ TERSUM_BODY float code_values(Context const&,
                            cell_grid<Quantizer>::count - 1);
       cell = reinterpret_cast<std::uint8_t const*>(mine + 2 * half)[point];
       cell += normal >= levels[half + static_cast<int>(cell)] ? 1u : 0u;
+      level = levels[cell];
     }
-    product                  = Context::fma(magnitude, levels[cell], product);
+    product                  = Context::fma(magnitude, level, product);
     std::uint32_t const code = cell | (value >> (32 - bits) & static_cast<unsigned>(half));
     constexpr int all        = 32;
     int const word           = k * bits / all;
@@ -353,10 +374,11 @@ TERSUM_BODY void scaled_levels(Context const& ctx,
 {
   std::uint32_t words[Quantizer::bits];
   load_codes(ctx, from, words);
-  constexpr int bits = Quantizer::bits;
-  float const level  = Context::fma(codebook_lanes<Quantizer>::of_code(ctx), scale, 0.0f);
+  float const level = Context::fma(codebook_lanes<Quantizer>::of_code(ctx), scale, 0.0f);
   TERSUM_UNROLL
-  for (int k = 0; k < 32; ++k) { v[k] = ctx.shuffle(level, words[k * bits / 32] >> k * bits % 32); }
+  for (int k = 0; k < 32; ++k) {
+    v[k] = ctx.shuffle(level, codebook_lanes<Quantizer>::code(words, k));
+  }
 }
 
 }  // namespace tersum::inline v0::detail

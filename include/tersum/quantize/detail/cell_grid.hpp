@@ -8,6 +8,7 @@
 
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/std.hpp>
+#include <tersum/value.hpp>
 
 namespace tersum::inline v0::detail {
 
@@ -38,6 +39,19 @@ struct cell_grid {
     }
     return float_bits(cells.back()) == static_cast<std::uint32_t>(Quantizer::magnitudes - 1);
   }();
+
+  //! The number of the cell of a magnitude, in root mean squares.
+  template <class Value>
+  [[nodiscard]] TERSUM_HOST_INLINE static constexpr words_of<Value> cell_of(Value const& magnitude)
+  {
+    static_assert(serves, "tersum: the cells of a codebook must be wider than a point of its grid");
+    constexpr auto last = static_cast<float>(count - 1);
+    auto const below    = magnitude * static_cast<float>(points);
+    auto const point    = to_words(truncate(smaller(below, last)));
+    auto const cell     = to_bits(look_up<count>(cells.data(), point));
+    return cell +
+           one_if(magnitude >= look_up<Quantizer::magnitudes>(Quantizer::boundaries(), cell));
+  }
 };
 
 }  // namespace tersum::inline v0::detail

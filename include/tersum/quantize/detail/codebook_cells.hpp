@@ -11,46 +11,94 @@
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/std.hpp>
 #include <tersum/quantize/detail/cell_grid.hpp>
+#include <tersum/quantize/detail/cell_places.hpp>
 #include <tersum/value.hpp>
 
 namespace tersum::inline v0::detail {
+
+//! @brief What cells of a codebook are found by: root mean squares, of which at most one boundary lies between two points of a grid, or places.
+template <class Quantizer>
+struct cell_search {
+  [[nodiscard]] static constexpr float const* ends() noexcept { return Quantizer::boundaries(); }
+
+  TERSUM_OF_VALUES
+  template <class Value>
+  [[nodiscard]] TERSUM_INLINE static constexpr Value at(Value const& magnitude, Value const& scale)
+  {
+    return magnitude * scale;
+  }
+
+  template <class Value>
+  [[nodiscard]] TERSUM_HOST_INLINE static constexpr words_of<Value> cell_of(Value const& magnitude)
+  {
+    using near = cell_grid<Quantizer, 4>;
+    return std::conditional_t<near::serves, near, cell_grid<Quantizer>>::cell_of(magnitude);
+  }
+};
+
+template <has_places Quantizer>
+struct cell_search<Quantizer> {
+  [[nodiscard]] static constexpr float const* ends() noexcept
+  {
+    return placed_levels_of<Quantizer>.end;
+  }
+
+  TERSUM_OF_VALUES
+  template <class Value>
+  [[nodiscard]] TERSUM_INLINE static constexpr Value at(Value const& magnitude, Value const& scale)
+  {
+    return fma(magnitude, scale * Quantizer::slope, Value(Quantizer::offset));
+  }
+  [[nodiscard]] TERSUM_INLINE static constexpr float at(float magnitude, float scale)
+  {
+    if (std::is_constant_evaluated()) { return cell_places<Quantizer>::at(magnitude * scale); }
+    return fma(magnitude, scale * Quantizer::slope, Quantizer::offset);
+  }
+
+  template <class Value>
+  [[nodiscard]] TERSUM_HOST_INLINE static constexpr words_of<Value> cell_of(Value const& y)
+  {
+    auto const place = (to_bits(smaller(y, Value(1.0f))) >> cell_places<Quantizer>::shift) & 31u;
+    auto const level = look_up<32>(placed_levels_of<Quantizer>.level, place);
+    return to_bits(level) & (Quantizer::magnitudes - 1u);
+  }
+};
 
 //! @brief The cells of the magnitudes of a codebook that has tables. Device code has no such tables: a value alone is compared with
 //! constants, and kernels of codecs bring tables into shared memory.
 template <class Quantizer>
 struct table_cells {
   static constexpr int count = Quantizer::magnitudes;
+  using search               = cell_search<Quantizer>;
 
-  //! The number of the cell that a magnitude, in root mean squares, lies in.
+  //! The number of the cell of a magnitude times a scale, in root mean squares.
   template <class Value, int Comparisons = value_parts<Value>::comparisons>
-  [[nodiscard]] TERSUM_HOST_INLINE static constexpr words_of<Value> cell_of(Value const& magnitude)
+  [[nodiscard]] TERSUM_HOST_INLINE static constexpr words_of<Value> cell_of(Value const& magnitude,
+                                                                            Value const& scale)
   {
-    auto const* const ends = Quantizer::boundaries();
+    auto const at = search::at(magnitude, scale);
     if constexpr (count - 1 <= Comparisons) {
-      auto cell = to_bits(magnitude) & 0u;
+      auto cell = to_bits(at) & 0u;
       TERSUM_UNROLL
-      for (int k = 0; k + 1 < count; ++k) { cell = cell + one_if(magnitude >= ends[k]); }
+      for (int k = 0; k + 1 < count; ++k) { cell = cell + one_if(at >= search::ends()[k]); }
       return cell;
     } else {
-      // At most one boundary lies between two points of this grid.
-      using near = cell_grid<Quantizer, 4>;
-      using grid = std::conditional_t<near::serves, near, cell_grid<Quantizer>>;
-      static_assert(grid::serves,
-                    "tersum: the cells of a codebook must be wider than a point of its grid");
-      constexpr auto last = static_cast<float>(grid::count - 1);
-      auto const below    = magnitude * static_cast<float>(grid::points);
-      auto const point    = to_words(truncate(smaller(below, last)));
-      auto const cell     = to_bits(look_up<grid::count>(grid::cells.data(), point));
-      return cell + one_if(magnitude >= look_up<count>(ends, cell));
+      return search::cell_of(at);
     }
   }
-  [[nodiscard]] TERSUM_INLINE static constexpr std::uint32_t cell_of(float magnitude)
+  [[nodiscard]] TERSUM_INLINE static constexpr std::uint32_t cell_of(float magnitude, float scale)
   {
 #if defined(__CUDA_ARCH__)
-    return cell_among(magnitude, std::make_index_sequence<count - 1>{});
+    return cell_among(search::at(magnitude, scale), std::make_index_sequence<count - 1>{});
 #else
-    return cell_of<float>(magnitude);
+    return cell_of<float>(magnitude, scale);
 #endif
+  }
+  TERSUM_OF_VALUES
+  template <class Value>
+  [[nodiscard]] TERSUM_INLINE static constexpr words_of<Value> cell_of(Value const& magnitude)
+  {
+    return cell_of(magnitude, Value(1.0f));
   }
 
   //! The level of a cell.
@@ -71,15 +119,15 @@ struct table_cells {
  private:
   template <std::size_t I>
   struct entry {
-    static constexpr float boundary = Quantizer::boundaries()[I];
-    static constexpr float level    = Quantizer::levels()[I];
+    static constexpr float end   = search::ends()[I];
+    static constexpr float level = Quantizer::levels()[I];
   };
 
   template <std::size_t... I>
-  [[nodiscard]] TERSUM_INLINE static constexpr std::uint32_t cell_among(float magnitude,
+  [[nodiscard]] TERSUM_INLINE static constexpr std::uint32_t cell_among(float at,
                                                                         std::index_sequence<I...>)
   {
-    return (0u + ... + (magnitude >= entry<I>::boundary ? 1u : 0u));
+    return (0u + ... + (at >= entry<I>::end ? 1u : 0u));
   }
 
   // Of Size levels from First on: as many choices as the code has bits, one after the other.
@@ -138,6 +186,18 @@ template <codebook Quantizer, class Words>
   }
 }
 
+//! @brief The cell of a magnitude times a scale.
+TERSUM_OF_VALUES
+template <class Cells, class Value>
+[[nodiscard]] TERSUM_INLINE words_of<Value> scaled_cell(Value const& magnitude, Value const& scale)
+{
+  if constexpr (requires { Cells::cell_of(magnitude, scale); }) {
+    return Cells::cell_of(magnitude, scale);
+  } else {
+    return Cells::cell_of(magnitude * scale);
+  }
+}
+
 //! @brief The code of a value times `scale`, one over the root mean square. Adds the value times its level to `product`. A codebook of
 //! no cells is not shown values that are not finite.
 TERSUM_OF_VALUES
@@ -149,7 +209,7 @@ template <codebook Quantizer, class Value>
   if constexpr (has_cells<Quantizer> || table_codebook<Quantizer>) {
     using cells     = typename cells_of<Quantizer>::type;
     auto const size = magnitude_of(value);
-    auto const cell = cells::cell_of(size * scale);
+    auto const cell = scaled_cell<cells>(size, scale);
     product         = fma(size, cells::level_of(cell), product);
     return cell | ((to_bits(value) >> 31) << (Quantizer::bits - 1));
   } else {
