@@ -10,7 +10,7 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/plan_checks.hpp>
 #include <tersum/feedback/error_feedback.hpp>
-#include <tersum/form/detail/in_wire_counts.hpp>
+#include <tersum/form/in_wire.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/quantize/cast.hpp>

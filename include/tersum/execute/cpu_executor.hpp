@@ -12,7 +12,6 @@
 #include <tersum/execute/detail/host_memory.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/execute/detail/reduce_array.hpp>
-#include <tersum/execute/detail/with_subnormals.hpp>
 #include <tersum/execute/executor.hpp>
 #include <tersum/execute/instruction_set.hpp>
 #include <tersum/status.hpp>

@@ -11,7 +11,6 @@
 #include <tersum/chunk/detail/selection.hpp>
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/exchange/detail/exchange_items.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/tuning.hpp>
 #include <tersum/types.hpp>

@@ -9,7 +9,7 @@
 #include <tersum/block/block_chunk.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/execute/detail/with_subnormals.hpp>
+#include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/execute/executor.hpp>
 #include <tersum/rotate/block_hadamard.hpp>
 #include <tersum/status.hpp>

@@ -13,7 +13,6 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/exchange/detail/exchange_items.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/metric/detail/scales.hpp>
 #include <tersum/state.hpp>

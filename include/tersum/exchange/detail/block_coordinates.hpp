@@ -15,7 +15,6 @@
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/exchange/detail/exchange_items.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/metric/detail/scales.hpp>
 

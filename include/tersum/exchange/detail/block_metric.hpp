@@ -17,7 +17,6 @@
 #include <tersum/exchange/detail/block_coordinates.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/exchange/detail/exchange_items.hpp>
 #include <tersum/metric/detail/scales.hpp>
 #include <tersum/types.hpp>
 

@@ -15,9 +15,8 @@
 #include <tersum/exchange/detail/block_metric.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/exchange/detail/exchange_items.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
-#include <tersum/form/detail/in_wire_counts.hpp>
+#include <tersum/form/in_wire.hpp>
 #include <tersum/metric/detail/scales.hpp>
 #include <tersum/types.hpp>
 

@@ -12,7 +12,7 @@
 #include <tersum/exchange/detail/block_metric.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/block_parts.hpp>
-#include <tersum/exchange/detail/exchange_items.hpp>
+#include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/exchange_parts.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
 #include <tersum/exchange/detail/part_stages.hpp>

@@ -14,7 +14,6 @@
 #include <tersum/exchange/detail/block_measure.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/exchange/detail/exchange_items.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 #include <tersum/random/philox.hpp>
 #include <tersum/tuning.hpp>

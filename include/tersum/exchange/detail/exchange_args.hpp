@@ -2,20 +2,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! What all kernels find by their arguments: keys, flags, and where a chunk lies in the payload.
+//! What all kernels find by their arguments, one value after the other: keys, flags, where a chunk lies in the payload, the energies of
+//! chunks, and what feedback is given of what it kept.
 
 #pragma once
 
 #include <tersum/chunk/detail/selection.hpp>
 #include <tersum/codec_kinds.hpp>
+#include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/kernel_args.hpp>
+#include <tersum/feedback/detail/kept_value.hpp>
+#include <tersum/form/detail/summed_shards.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/philox.hpp>
 #include <tersum/state.hpp>
 #include <tersum/types.hpp>
 #include <tersum/wire.hpp>
 
+#include <cmath>
 #include <cstdint>
 #include <type_traits>
 
@@ -93,6 +98,143 @@ template <class Codec, class Element>
 {
   if (feeds_back<Codec> && !is_finite(own)) { raise_flag(args); }
   return own;
+}
+
+//! @brief What an agreed scalar says of a chunk's energy: it is the reduced norm, or the range tells.
+template <class Codec, class Element, class Scalar>
+[[nodiscard]] TERSUM_INLINE auto agreed_energy(
+  [[maybe_unused]] exchange_args<Codec, Element> const& args, Scalar agreed)
+{
+  if constexpr (requires { requires has_energy<typename Codec::range_type>; }) {
+    return args.codec.coder.range.energy(to_float(agreed), static_cast<float>(Codec::chunk_size));
+  } else {
+    return agreed;
+  }
+}
+
+//! @brief The energy of a chunk whose agreed scalar is `agreed`, times the weight of its tensor.
+template <class Codec, class Element, class Scalar>
+[[nodiscard]] TERSUM_INLINE std::uint32_t weighted_energy(exchange_args<Codec, Element> const& args,
+                                                          std::uint64_t chunk,
+                                                          Scalar scalar)
+{
+  auto const agreed = agreed_energy(args, scalar);
+  if (args.selection.rule.weighted != 0) {
+    float const weight = args.records[args.table[chunk].tensor].weight;
+    return energy_bits(to_float(agreed) * weight);
+  }
+  return energy_bits(agreed);
+}
+
+//! @brief What the codec's chunker compares of a chunk.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE std::uint32_t score_of(exchange_args<Codec, Element> const& args,
+                                                   std::uint64_t chunk,
+                                                   std::uint32_t energy)
+{
+  return args.codec.chunker.score(energy,
+                                  chunk_key{chunk, args.header->step, args.header->sign_key});
+}
+
+//! @brief The number by which ties take turns: that of exchanges before this one.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE std::uint64_t selection_turn(exchange_args<Codec, Element> const& args)
+{
+  return args.header->step;
+}
+
+//! @brief Whether the agreed scalars were summed over the ranks. If the budget pays for nothing, this rank has measured
+//! them and no other knows them, so that they must not change what is decoded.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE bool has_agreed(exchange_args<Codec, Element> const& args)
+{
+  return args.selection.pays();
+}
+
+//! @brief The squared norm of which a chunk's first scales are the root mean square. A chunk of casts that has not travelled has that
+//! which the mean would have if the ranks' gradients were independent, from the norms that they agreed on: chunks are chosen in units
+//! of scales, and without any it would count as much as its gradient, so next to nothing for ever.
+//! @param decoded  The squared norm of what was decoded.
+template <class Codec, class Element, class Arithmetic>
+[[nodiscard]] TERSUM_INLINE float first_square([[maybe_unused]] Arithmetic const& math,
+                                               exchange_args<Codec, Element> const& args,
+                                               [[maybe_unused]] std::uint64_t chunk,
+                                               float decoded)
+{
+  if constexpr (casts<Codec> && agrees<Codec>) {
+    if (has_agreed(args) && find_place(args, chunk).level == 0) {
+      using scalar       = typename Codec::norm_scalar;
+      float const agreed = to_float(static_cast<scalar const*>(args.agreed)[chunk]);
+      auto const world   = static_cast<float>(args.world);
+      return Arithmetic::divide(Arithmetic::divide(agreed, world), world);
+    }
+  }
+  return decoded;
+}
+
+//! @brief Whether a piece of a tensor lies in this rank's shard.
+template <summing Codec, class Element>
+[[nodiscard]] TERSUM_INLINE bool is_own(exchange_args<Codec, Element> const& args,
+                                        tensor_record const& record)
+{
+  return record.offset >= args.parts.begin && record.offset < args.parts.end;
+}
+
+//! @brief What the head-room of a tensor's chunks follows in this exchange: what its record says, or what its owner has told.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE float ratio_of(exchange_args<Codec, Element> const& args,
+                                           [[maybe_unused]] std::uint64_t tensor,
+                                           tensor_record const& record)
+{
+  if constexpr (tells_ratios<Codec>) {
+    return to_float(
+      static_cast<typename Codec::norm_scalar const*>(args.agreed)[args.chunks + tensor]);
+  } else {
+    return record.ratio;
+  }
+}
+
+//! @brief By what `weighed` multiplies in this exchange what was kept.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE float weight_of_kept(exchange_args<Codec, Element> const& args)
+{
+  return args.bypassed.weight(args.codec.feedback, args.header);
+}
+
+//! @brief What feedback is given of what was kept.
+template <class Codec, class Arithmetic>
+[[nodiscard]] TERSUM_INLINE float weighed(Arithmetic const&, float weight, float kept)
+{
+  return weighs_kept<Codec> ? Arithmetic::multiply(weight, kept) : kept;
+}
+
+//! @brief Whether a cast keeps this for the next step, or else what it had kept. Sums of floats below 2^20, which halves are made of,
+//! are finite.
+template <class Codec>
+[[nodiscard]] TERSUM_INLINE bool is_kept([[maybe_unused]] float rest)
+{
+  using sent = typename Codec::quantizer_type::element;
+  if constexpr (std::is_same_v<sent, half> && has_adds_lost<typename Codec::feedback_type> &&
+                !weighs_kept<Codec> && !in_metric<Codec>) {
+    return true;
+  } else {
+    return ::fabsf(rest) < INFINITY;
+  }
+}
+
+//! @brief The draw that rounds what a rank keeps of a chunk's first coordinate; `kept_value` takes those of all. Without a meaning
+//! where floats are kept.
+//! @param rank  This rank, or `second_rank` for what an owner keeps.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE std::uint32_t draw_of_kept(
+  [[maybe_unused]] exchange_args<Codec, Element> const& args,
+  [[maybe_unused]] std::uint64_t chunk,
+  [[maybe_unused]] std::uint32_t rank)
+{
+  if constexpr (!std::is_same_v<residual_element<Codec>, float>) {
+    return first_kept_draw(chunk, args.header->sign_key, rank);
+  }
+  return 0;
 }
 
 }  // namespace tersum::inline v0::detail

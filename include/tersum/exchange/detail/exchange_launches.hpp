@@ -13,7 +13,6 @@
 #include <tersum/concepts.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/exchange/detail/exchange_items.hpp>
 #include <tersum/exchange/detail/exchange_kernels.hpp>
 #include <tersum/exchange/detail/launch_list.hpp>
 #include <tersum/stages.hpp>

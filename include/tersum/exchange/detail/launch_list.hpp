@@ -12,7 +12,6 @@
 #include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/exchange/detail/exchange_items.hpp>
 #include <tersum/exchange/detail/exchange_kernels.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/state.hpp>

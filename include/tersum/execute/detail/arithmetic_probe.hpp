@@ -8,7 +8,7 @@
 
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/execute/detail/with_subnormals.hpp>
+#include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/state.hpp>
 #include <tersum/status.hpp>
 

@@ -10,7 +10,7 @@
 #include <tersum/block/detail/eight_values.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/exchange/detail/exchange_items.hpp>
+#include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/lowrank/detail/block_factor.hpp>
 #include <tersum/lowrank/detail/block_product.hpp>
 #include <tersum/lowrank/detail/factor_args.hpp>

@@ -8,7 +8,7 @@
 
 #include <tersum/block/group.hpp>
 #include <tersum/exchange/detail/cpu/cpu_stages.hpp>
-#include <tersum/exchange/detail/exchange_items.hpp>
+#include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/lowrank/detail/cpu_factor.hpp>
 #include <tersum/lowrank/detail/factor_args.hpp>

@@ -9,7 +9,6 @@
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/block/group.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/exchange/detail/exchange_items.hpp>
 #include <tersum/execute/instruction_set.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/metric/detail/scales.hpp>

@@ -11,7 +11,6 @@
 #include <tersum/codec.hpp>
 #include <tersum/exchange/detail/cpu/chunk_in_rows.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/exchange/detail/exchange_items.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/execute/instruction_set.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>

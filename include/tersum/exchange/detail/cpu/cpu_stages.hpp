@@ -13,7 +13,6 @@
 #include <tersum/exchange/detail/cpu/cpu_measure.hpp>
 #include <tersum/exchange/detail/cpu/cpu_parts.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/exchange/detail/exchange_items.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/execute/instruction_set.hpp>

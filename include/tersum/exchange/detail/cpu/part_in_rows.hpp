@@ -11,7 +11,6 @@
 #include <tersum/exchange/detail/cpu/chunk_in_rows.hpp>
 #include <tersum/exchange/detail/cpu/cpu_chunk_codes.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/exchange/detail/exchange_items.hpp>
 #include <tersum/exchange/detail/exchange_parts.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
 #include <tersum/execute/detail/host_memory.hpp>
