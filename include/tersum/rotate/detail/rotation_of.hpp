@@ -108,8 +108,8 @@ requires(has_packed_rotation<Rotator, Size>) struct rotation_of<Rotator, Size> {
 template <class Rotation, class Context>
 [[nodiscard]] TERSUM_BODY float* tile_storage(Context const& ctx)
 {
-  auto* const storage = static_cast<float*>(ctx.shared());
-  return storage + (Rotation::in_warp ? ctx.thread_rank() / 32 * Rotation::storage_floats : 0);
+  return static_cast<float*>(ctx.shared()) +
+         (Rotation::in_warp ? ctx.thread_rank() / 32 * Rotation::storage_floats : 0);
 }
 
 //! @brief Whether a rotator's packed form rotates, rather than only changing arrangements.
