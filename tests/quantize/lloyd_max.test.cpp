@@ -12,10 +12,8 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <numbers>
 #include <utility>
-#include <vector>
 
 using namespace tersum;
 
@@ -23,26 +21,6 @@ namespace {
 
 double density(double x) { return std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi); }
 double beyond(double x) { return std::erfc(x / std::numbers::sqrt2) / 2; }
-
-// Positive levels and the ends of their cells, midway between them.
-struct cells {
-  std::vector<double> level, begin, end;
-};
-
-template <class Quantizer>
-cells cells_of()
-{
-  cells out;
-  for (int k = 0; k < Quantizer::magnitudes; ++k) {
-    out.level.push_back(static_cast<double>(Quantizer::levels()[k]));
-  }
-  for (std::size_t k = 0; k < out.level.size(); ++k) {
-    out.begin.push_back(k == 0 ? 0 : (out.level[k - 1] + out.level[k]) / 2);
-    out.end.push_back(k + 1 < out.level.size() ? (out.level[k] + out.level[k + 1]) / 2
-                                               : std::numeric_limits<double>::infinity());
-  }
-  return out;
-}
 
 template <class Check>
 void for_each_width(Check const& check)
@@ -57,20 +35,22 @@ void for_each_width(Check const& check)
 TEST_CASE("[lloyd_max] every level is the mean of its cell, which ends midway between levels")
 {
   for_each_width([]<class Quantizer>(Quantizer) {
-    cells const all = cells_of<Quantizer>();
-    for (std::size_t k = 0; k < all.level.size(); ++k) {
+    auto const level = [](int k) { return static_cast<double>(Quantizer::levels()[k]); };
+    for (int k = 0; k < Quantizer::magnitudes; ++k) {
       CAPTURE(Quantizer::bits);
       CAPTURE(k);
-      double const weight = beyond(all.begin[k]) - beyond(all.end[k]);
-      double const mean   = (density(all.begin[k]) - density(all.end[k])) / weight;
+      bool const last    = k + 1 == Quantizer::magnitudes;
+      double const begin = k == 0 ? 0 : (level(k - 1) + level(k)) / 2;
+      double const end   = last ? HUGE_VAL : (level(k) + level(k + 1)) / 2;
+      double const mean  = (density(begin) - density(end)) / (beyond(begin) - beyond(end));
       // Of a log-concave density a cell's mean moves by less than its ends do; so it is off by at most what rounding to
       // float, half of 2^-23, moves the level itself and its neighbours. Up to 4 bits it is half of the floats that end alike.
-      double const largest = k + 1 < all.level.size() ? all.level[k + 1] : all.level[k];
+      double const largest = level(last ? k : k + 1);
       int const alike      = Quantizer::bits <= 4 ? Quantizer::magnitudes : 1;
-      CHECK(std::abs(all.level[k] - mean) <= 2 * 0x1p-24 * alike * largest);
+      CHECK(std::abs(level(k) - mean) <= 2 * 0x1p-24 * alike * largest);
       if (alike > 1) {
         auto const bits = std::bit_cast<std::uint32_t>(Quantizer::levels()[k]);
-        CHECK((bits & (Quantizer::magnitudes - 1u)) == k);
+        CHECK((bits & (Quantizer::magnitudes - 1u)) == static_cast<std::uint32_t>(k));
       }
     }
   });

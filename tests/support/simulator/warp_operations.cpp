@@ -217,12 +217,9 @@ void add_warp_operations(operation_table& t)
                               .where = space::shared,
                               .count = 4,
                               .bytes = 4};
-  t["st" + matrix]         = {.run   = &move_matrix<access::write>,
-                              .form  = "aS",
-                              .then  = flow::warp_together,
-                              .where = space::shared,
-                              .count = 4,
-                              .bytes = 4};
+  t["st" + matrix]         = t["ld" + matrix];
+  t["st" + matrix].run     = &move_matrix<access::write>;
+  t["st" + matrix].form    = "aS";
   for (auto const* const types : {"f32.f16.f16.f32", "f32.bf16.bf16.f32", "f16.f16.f16.f16"}) {
     t[tiles + types].then = flow::warp_together;
   }
