@@ -23,8 +23,8 @@ namespace tersum::inline v0 {
 //! rotations. It is 0 for a chunk of zeros, and NaN where a value is not finite.
 //!
 //! All threads of the warp (above 1024 coordinates, of the block) must call. Chunks of more than 1024 coordinates need
-//! `storage_floats` of shared memory, which are in use until the next barrier; others none. On sm_90 a value takes 15 instructions to encode with
-//! 2 or 4 bits, whose levels lie in the lanes of a warp, and 3 to decode; under other widths each level is a comparison or two.
+//! `storage_floats` of shared memory, which are in use until the next barrier; others none. On sm_90 a value takes 11 instructions to encode with
+//! 2, 3 or 4 bits, whose levels lie in the lanes of a warp, and 3 to decode; under other widths each level is a comparison or two.
 //!
 //! @par Example
 //! @snippet examples/kernels/kv_page.hpp levels

@@ -29,7 +29,7 @@ namespace tersum::inline v0 {
 //! @par Example
 //! @snippet examples/kernels/inside_your_kernel.hpp compress
 //!
-//! On sm_90 a value takes 13 instructions, its sign included.
+//! On sm_90 a value takes 14 instructions, its sign included.
 //!
 //! All threads of the warp (above 1024 coordinates, of the block) must call. The storage is free after `synchronize`.
 //! @tparam Size    Coordinates in a chunk.
