@@ -5,9 +5,11 @@
 
 using namespace tersum::tests::pairs;
 
-TEST_CASE("[conformance] metrics go with forms, coders and rotators, or say why not")
+TEST_CASE(
+  "[conformance] metrics go with forms, coders and rotators, and coders with forms, or say why not")
 {
   try_roles<of_units, of_rounds>(metrics{}, forms{});
   try_roles<of_units, of_coding>(metrics{}, coders{});
   try_roles<of_units, of_rotation>(metrics{}, rotators{});
+  try_roles<of_coding, of_rounds>(coders{}, forms{});
 }

@@ -5,20 +5,20 @@
 //! Policies that users of the library write exchange the same bytes on the CPU and in kernels.
 
 #include "../../examples/your_own/cosine_transform.hpp"
+#include "../../examples/your_own/dead_zone_quantizer.hpp"
 #include "../../examples/your_own/decaying_feedback.hpp"
 #include "../../examples/your_own/even_codes.hpp"
 #include "../../examples/your_own/every_kth_chunk.hpp"
 #include "../../examples/your_own/largest_mean.hpp"
 #include "../../examples/your_own/mean_in_halves.hpp"
 #include "../../examples/your_own/mean_magnitude.hpp"
-#include "../../examples/your_own/sign_quantizer.hpp"
+#include "../../examples/your_own/partitioned_sum.hpp"
 #include "../../examples/your_own/signed_permutation.hpp"
 #include "support/codecs.hpp"
 #include "support/compare_kernels.hpp"
 
 #include <tersum/interop/plan_fingerprint.hpp>
 #include <tersum/presets.hpp>
-#include <tersum/reduce/widening_sum.hpp>
 #include <tersum_baselines/group_absmax.hpp>
 
 #include <cstdint>
@@ -59,71 +59,23 @@ TEST_CASE("[conformance] rotators of users make the same bytes in kernels")
     tests::forward_only);
 }
 
-TEST_CASE("[conformance] a range of a user makes the same bytes in kernels")
+TEST_CASE("[conformance] policies of users go with each other and make the same bytes in kernels")
 {
-  compare_strangers(in_lanes<partial_hadamard<256>, mean_magnitude, error_feedback>{});
-  compare_strangers(in_lanes<no_rotation, mean_magnitude, no_feedback>{});
-  compare_strangers(in_lanes<signed_permutation, mean_magnitude, no_feedback, 2048>{});
-}
-
-TEST_CASE("[conformance] chunks are chosen by what a range of a user measures")
-{
-  compare_strangers(codec<top_chunks<128>,
-                          partial_hadamard<128>,
-                          summed_codes<mean_magnitude, stochastic_quantizer<4>, saturating_sum<4>>,
-                          in_wire,
-                          error_feedback>{});
-  compare_strangers(codec<every_kth_chunk<128, 4>,
-                          no_rotation,
-                          summed_codes<mean_magnitude, stochastic_quantizer<4>, saturating_sum<4>>,
-                          in_wire>{.chunker = {.bits = 2}});
-}
-
-TEST_CASE("[conformance] a quantizer of a user makes the same bytes in kernels")
-{
-  compare_strangers(tests::rotated_sums<256,
-                                        rms_range<no_headroom>,
-                                        ::sign_quantizer,
-                                        widening_sum<2, 8>,
-                                        error_feedback>{.coder = {.range = {.clip = 0.8f}}});
-}
-
-TEST_CASE("[conformance] feedback of a user makes the same bytes in kernels")
-{
-  compare_strangers(tests::rotated_codes<256, lloyd_max<2>, two_shot, decaying_feedback>{});
-  using schedule = every_kth_chunk<128, 2>;
-  compare_strangers(codec<schedule, no_rotation, cast<half>, in_wire, decaying_feedback>{});
-}
-
-template <class Form, class Feedback = no_feedback, class Metric = plain_metric>
-using coded = codec<fixed_chunks<256>, signed_permutation, even_codes, Form, Feedback, Metric>;
-
-TEST_CASE("[conformance] a coder and a codebook of a user make the same bytes in kernels")
-{
-  compare_strangers(coded<two_shot, error_feedback>{}, tests::forward_only);
-  compare_strangers(coded<two_shot_to<scaled_codes<lloyd_max<5>>>, decaying_feedback>{},
-                    tests::forward_only);
-  compare_strangers(coded<gather, no_feedback, kept_diagonal>{}, tests::forward_only);
-}
-
-template <class Coder, class Feedback = no_feedback, class Metric = plain_metric>
-using in_halves = codec<fixed_chunks<512>, no_rotation, Coder, mean_in_halves, Feedback, Metric>;
-
-TEST_CASE("[conformance] a form of a user makes the same bytes in kernels with casts and blocks")
-{
-  compare_strangers(in_halves<cast<bfloat16>, kept_by_owners<>>{}, tests::forward_only);
-  compare_strangers(in_halves<scaled_codes<group_absmax<4, 32>>, error_feedback, kept_diagonal>{},
-                    tests::forward_only);
-}
-
-TEST_CASE("[conformance] a metric of a user makes the same bytes in kernels")
-{
+  using coder = summed_codes<mean_magnitude, dead_zone_quantizer<4>, partitioned_sum<8>>;
+  compare_strangers(
+    codec<every_kth_chunk<128, 2>, signed_permutation, coder, in_wire, decaying_feedback>{});
   compare_strangers(codec<fixed_chunks<128>,
                           signed_permutation,
-                          summed_codes<mean_magnitude, stochastic_quantizer<4>, saturating_sum<4>>,
+                          coder,
                           in_wire,
                           decaying_feedback,
                           largest_mean>{});
+  compare_strangers(
+    codec<fixed_chunks<256>, signed_permutation, even_codes, mean_in_halves, decaying_feedback>{},
+    tests::forward_only);
+  using blocks = scaled_codes<group_absmax<4, 32>>;
+  compare_strangers(codec<fixed_chunks<512>, no_rotation, blocks, mean_in_halves, error_feedback>{},
+                    tests::forward_only);
 }
 
 // Rotators that differ in nothing but what they do.

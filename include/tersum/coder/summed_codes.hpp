@@ -59,9 +59,6 @@ struct summed_codes {
   template <int Bits>
   [[nodiscard]] TERSUM_HOST_DEVICE constexpr auto with_bits() const noexcept
   {
-    static_assert(
-      has_with_bits<Quantizer, Bits> && has_with_bits<Reducer, Bits>,
-      "tersum: allocated_chunks needs a quantizer and a reducer with with_bits: stochastic_quantizer, saturating_sum");
     Range fitting = range;
     fitting.clip  = 0;
     return summed_codes<Range,

@@ -35,8 +35,11 @@ template <bool Ask,
   TERSUM_NEEDS("tersum: partial_hadamard<N> rotates whole chunks: make N equal to the chunk size",
                Rotator::rotation_size <= 1 || Rotator::rotation_size == chunk_size);
   TERSUM_NEEDS(
+    "tersum: allocated_chunks needs a quantizer and a reducer with with_bits: stochastic_quantizer, saturating_sum",
+    has_widths_of<Chunker, typename Coder::quantizer_type>() && has_widths_of<Chunker, reducer>());
+  TERSUM_NEEDS(
     "tersum: codes of allocated_chunks are added in saturating lanes: use saturating_sum",
-    !has_several_bits<Chunker>() || !has_widths_of<Chunker, reducer>() ||
+    !has_several_bits<Chunker>() ||
       std::is_same_v<typename reducer::op, saturating_add<reducer::lane_bits>>);
   if constexpr (has_several_bits<Chunker>()) {
     TERSUM_NEEDS("tersum: lanes of several widths have 2, 4 or 8 bits",
