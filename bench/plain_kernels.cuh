@@ -21,6 +21,8 @@
 #include <tersum/rotate/block_hadamard.hpp>
 #include <tersum/rotate/thread_hadamard.hpp>
 
+#include <cuda_fp8.h>
+
 namespace plain_kernels {
 
 using chunk    = tersum::block_chunk<1024>;
@@ -335,6 +337,28 @@ __global__ void __launch_bounds__(128)
   }
   to[thread()]     = uint4{words[0], words[1], words[2], words[3]};
   scales[thread()] = static_cast<std::uint8_t>(code);
+}
+
+//! MXFP8 to nearest, by the conversion of sm_89, of which older devices have none. A thread has 32 values.
+__global__ void __launch_bounds__(128)
+  plain_mxfp8_kernel(float const* from, uint4* to, std::uint8_t* scales)
+{
+  float v[32], most = 0;
+  load_own(from, v);
+#pragma unroll
+  for (int i = 0; i < 32; ++i) { most = fmaxf(most, fabsf(v[i])); }
+  unsigned const code    = max(__float_as_uint(most) >> 23, 8u) - 8;
+  float const inverse    = __uint_as_float((254 - code) << 23);
+  std::uint32_t words[8] = {};
+#pragma unroll
+  for (int i = 0; i < 32; i += 2) {
+    std::uint32_t const two =
+      __nv_cvt_float2_to_fp8x2({v[i] * inverse, v[i + 1] * inverse}, __NV_SATFINITE, __NV_E4M3);
+    words[i / 4] |= two << (8 * (i % 4));
+  }
+  to[2 * thread()]     = uint4{words[0], words[1], words[2], words[3]};
+  to[2 * thread() + 1] = uint4{words[4], words[5], words[6], words[7]};
+  scales[thread()]     = static_cast<std::uint8_t>(code);
 }
 
 //! The sums of the integers below, in each block.

@@ -30,12 +30,9 @@ namespace tests = tersum::tests;
 using tersum::tests::mismatches;
 using tersum::tests::reference_bfloat16;
 using tersum::tests::reference_half;
+using tersum::tests::reference_of;
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
-
-template <class T>
-using reference_of =
-  std::conditional_t<std::is_same_v<T, half>, reference_half, reference_bfloat16>;
 
 float float_of(std::uint32_t bits) { return std::bit_cast<float>(bits); }
 

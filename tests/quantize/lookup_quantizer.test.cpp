@@ -5,6 +5,7 @@
 //! Tables of THC: the optimum by dynamic programming, rounding by expectation, the error of an exchange.
 
 #include "support/loopback_run.hpp"
+#include "support/normal_gradients.hpp"
 
 #include <tersum/presets.hpp>
 #include <tersum/quantize/lookup_quantizer.hpp>
@@ -148,13 +149,8 @@ TEST_CASE("[lookup] rounding is to the two neighbours in the table, and unbiased
 TEST_CASE("[lookup] the error of an exchange is that of the table and of what the range cuts off")
 {
   constexpr std::size_t d = std::size_t{1} << 18;
-  std::mt19937_64 random(29);
-  std::normal_distribution<float> normal;
-  std::vector<std::vector<float>> in(4, std::vector<float>(d));
-  for (auto& gradient : in) {
-    for (float& value : gradient) { value = normal(random); }
-  }
-  using codec_type = std::remove_cv_t<decltype(presets::thc_lookup4)>;
+  auto in                 = tests::normal_gradients<std::mt19937_64>(4, d, 29);
+  using codec_type        = std::remove_cv_t<decltype(presets::thc_lookup4)>;
   tests::loopback_run<codec_type> run{presets::thc_lookup4, layout{d}, 4, 99};
   // Independent gradients and independent rounding: the error over the energy of the mean is that of one rank. Beyond
   // the range 2 ((1 + t^2) Q(t) - t density(t)) is lost besides: next to nothing. 2^18 coordinates: five standard

@@ -6,6 +6,7 @@
 
 #include "../../examples/kernels/cast_to_nvfp4.hpp"
 #include "support/emulator.hpp"
+#include "support/reference_float.hpp"
 
 #include <tersum/block/thread_values.hpp>
 #include <tersum/quantize/thread_scaled_floats.hpp>
@@ -28,43 +29,14 @@ namespace {
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr float nan      = std::numeric_limits<float>::quiet_NaN();
 
-// The numbers of a format by their definition, which bits count.
-std::vector<double> numbers_of(int exponent_bits, int mantissa_bits, double largest)
-{
-  std::vector<double> out;
-  for (int code = 0; out.empty() || out.back() < largest; ++code) {
-    int const exponent    = code >> mantissa_bits;
-    int const bias        = (1 << (exponent_bits - 1)) - 1;
-    double const fraction = std::ldexp(code % (1 << mantissa_bits), -mantissa_bits);
-    out.push_back(exponent == 0 ? std::ldexp(fraction, 1 - bias)
-                                : std::ldexp(1 + fraction, exponent - bias));
-  }
-  return out;
-}
-
-// The code of the nearest number, of two the even one, and the last one above them all.
-std::uint32_t nearest(std::vector<double> const& numbers, double x)
-{
-  std::size_t best = 0;
-  for (std::size_t i = 1; i < numbers.size(); ++i) {
-    double const gain = std::abs(numbers[best] - x) - std::abs(numbers[i] - x);
-    if (gain > 0 || (gain == 0 && i % 2 == 0)) { best = i; }
-  }
-  return static_cast<std::uint32_t>(best);
-}
-
-struct fp4 {
-  using element               = e2m1;
-  std::vector<double> numbers = numbers_of(2, 1, 6);
+template <class Element, class Reference>
+struct format : Reference {
+  using element               = Element;
+  std::vector<double> numbers = Reference::magnitudes();
 };
-struct fp8 {
-  using element               = e4m3;
-  std::vector<double> numbers = numbers_of(4, 3, 448);
-};
-struct fp8_of_5 {
-  using element               = small_float<5, 2, 4>;
-  std::vector<double> numbers = numbers_of(5, 2, 57344);
-};
+using fp4      = format<e2m1, tests::reference_float<2, 4, 8>>;
+using fp8      = format<e4m3, tests::reference_e4m3>;
+using fp8_of_5 = format<small_float<5, 2, 4>, tests::reference_e5m2>;
 
 TEST_CASE_TEMPLATE(
   "[scaled_floats] a magnitude is rounded to the nearest number, and at random to it in the mean",
@@ -73,8 +45,9 @@ TEST_CASE_TEMPLATE(
   fp8,
   fp8_of_5)
 {
-  using element      = typename Format::element;
-  auto const numbers = Format{}.numbers;
+  using element = typename Format::element;
+  Format const format;
+  auto const& numbers = format.numbers;
   REQUIRE(numbers.size() == static_cast<std::size_t>(element::last) + 1);
   std::vector<float> values{0x1p-140f, 2 * element::largest()};
   for (std::size_t i = 0; i < numbers.size(); ++i) {
@@ -91,7 +64,7 @@ TEST_CASE_TEMPLATE(
   for (int i = 0; i < 1000; ++i) { values.push_back(std::exp2(power(random))); }
   for (float const x : values) {
     CAPTURE(x);
-    REQUIRE(element::round(x) == nearest(numbers, static_cast<double>(x)));
+    REQUIRE(element::round(x) == format.round_finite(static_cast<double>(x)));
     if (x > element::largest()) { continue; }
     // Each of 256 bytes stands for the middle of its part of the distance of two numbers, and all are as likely.
     auto const above = static_cast<std::size_t>(
@@ -125,8 +98,8 @@ void on_a_thread(Body const& body)
 template <class Element, bool Up>
 void check_scales(std::vector<double> const& numbers)
 {
-  auto const e4m3_numbers = fp8{}.numbers;
-  double const top        = std::floor(std::log2(numbers.back()));
+  fp8 const e4m3s;
+  double const top = std::floor(std::log2(numbers.back()));
   on_a_thread([&](auto const& ctx) {
     for (int exponent = -149; exponent < 128; ++exponent) {
       for (float const part : {1.0f, 1.25f, 1.5f, 1.5000001f, 1.75f, 1.7500001f, 1.9999999f}) {
@@ -141,10 +114,10 @@ void check_scales(std::vector<double> const& numbers)
         CHECK(static_cast<double>(e8m0_block_scale::decode(x)) == std::exp2(power));
 
         double const ratio = static_cast<double>(m / static_cast<float>(numbers.back()));
-        std::uint32_t want = nearest(e4m3_numbers, ratio);
-        if (Up && e4m3_numbers[want] < ratio) { want = std::min(want + 1, 126u); }
+        std::uint32_t want = e4m3s.round_finite(ratio);
+        if (Up && e4m3s.numbers[want] < ratio) { want = std::min(want + 1, 126u); }
         REQUIRE(e4m3_block_scale::of<Element, Up>(ctx, m, 1) == want);
-        CHECK(static_cast<double>(e4m3_block_scale::decode(want)) == e4m3_numbers[want]);
+        CHECK(static_cast<double>(e4m3_block_scale::decode(want)) == e4m3s.numbers[want]);
       }
     }
     CHECK(e8m0_block_scale::of<Element, Up>(ctx, 0, 1) == 0);
@@ -206,9 +179,10 @@ TEST_CASE_TEMPLATE("[scaled_floats] a block to nearest is that of the specificat
                    thread_mxfp8<>,
                    thread_nvfp4<>)
 {
-  constexpr bool nv  = std::is_same_v<Codes, thread_nvfp4<>>;
-  auto const numbers = std::is_same_v<Codes, thread_mxfp8<>> ? fp8{}.numbers : fp4{}.numbers;
-  float const unit   = nv ? 0x1p20f : 1;
+  constexpr bool nv = std::is_same_v<Codes, thread_nvfp4<>>;
+  std::conditional_t<std::is_same_v<Codes, thread_mxfp8<>>, fp8, fp4> const format;
+  auto const& numbers = format.numbers;
+  float const unit    = nv ? 0x1p20f : 1;
   for (auto const& block : blocks<nv ? 16 : 32>()) {
     std::uint32_t scale = 0;
     auto const got      = through<Codes>(block, unit, {}, 0, scale);
@@ -222,7 +196,7 @@ TEST_CASE_TEMPLATE("[scaled_floats] a block to nearest is that of the specificat
       CAPTURE(block[i]);
       // The quotient by an E4M3 is a float.
       float const x     = one > 0 ? std::abs(block[i]) * (1 / static_cast<float>(one)) : 0;
-      double const want = one * numbers[nearest(numbers, static_cast<double>(x))];
+      double const want = one * numbers[format.round_finite(static_cast<double>(x))];
       REQUIRE(static_cast<double>(std::abs(got[i])) == want);
       CHECK(std::signbit(got[i]) == std::signbit(block[i]));
     }

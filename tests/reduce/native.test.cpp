@@ -29,12 +29,7 @@ using tersum::half;
 using tersum::native_max;
 using tersum::native_sum;
 using tersum::tests::mismatches;
-using tersum::tests::reference_bfloat16;
-using tersum::tests::reference_half;
-
-template <class T>
-using reference_of =
-  std::conditional_t<std::is_same_v<T, half>, reference_half, reference_bfloat16>;
+using tersum::tests::reference_of;
 
 // Patterns around every exponent, both zeros, subnormals, the largest, infinities and NaNs; then random ones.
 template <class T>

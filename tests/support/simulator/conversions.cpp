@@ -57,38 +57,41 @@ void add_rounding(operation_table& t, std::string const& how, std::string const&
   add<whole<How, S>, S, S>(t, "cvt." + how + from + from);
 }
 
-std::uint16_t half_of(float a) { return round_to_half(double{a}); }
-std::uint16_t bfloat16_of(float a) { return round_to_bfloat16(double{a}); }
-std::uint32_t halves_of(float high, float low)
+template <class Number>
+std::uint16_t small_number_of(float a)
 {
-  return std::uint32_t{half_of(high)} << 16 | half_of(low);
+  return Number::round(double{a});
 }
-// The largest in place of what is larger; NaN stays.
-std::uint16_t finite_half_of(float a)
+// Two numbers in a word of twice their bits.
+template <class Number>
+using pair_of = std::conditional_t<Number::width == 7, std::uint16_t, std::uint32_t>;
+template <class Number>
+pair_of<Number> small_numbers_of(float high, float low)
 {
-  constexpr float largest = 65504;
-  return half_of(a > largest ? largest : a < -largest ? -largest : a);
+  return static_cast<pair_of<Number>>(Number::round(double{high}) << (Number::width + 1) |
+                                      Number::round(double{low}));
 }
-std::uint32_t finite_halves_of(float high, float low)
+// Towards zero, or up.
+template <bool Up>
+std::uint16_t cut_bfloat16_of(float a)
 {
-  return std::uint32_t{finite_half_of(high)} << 16 | finite_half_of(low);
+  auto const bits = std::bit_cast<std::uint32_t>(a);
+  bool const next = Up && a > 0 && (bits & 0xffff) != 0;
+  return a != a ? std::uint16_t{0x7fff} : static_cast<std::uint16_t>((bits >> 16) + next);
 }
-std::uint32_t bfloat16s_of(float high, float low)
+float float_of_half(std::uint32_t a) { return static_cast<float>(half::value(a)); }
+template <class Number>
+std::uint16_t bytes_of_halves(std::uint32_t a)
 {
-  return std::uint32_t{bfloat16_of(high)} << 16 | bfloat16_of(low);
+  return small_numbers_of<Number>(float_of_half(a >> 16), float_of_half(a));
+}
+template <class Number>
+std::uint32_t halves_of_bytes(std::uint16_t a)
+{
+  return std::uint32_t{half::round(Number::value(a >> 8))} << 16 | half::round(Number::value(a));
 }
 // As bits, since a NaN keeps them.
 std::uint32_t float_of_bfloat16(std::uint16_t a) { return std::uint32_t{a} << 16; }
-float float_of_half(std::uint16_t a) { return static_cast<float>(value_of_half(a)); }
-// Numbers of 16 bits: what a double is made of them, and they of a double.
-struct halves {
-  static double value(std::uint16_t a) { return value_of_half(a); }
-  static std::uint16_t round(double a) { return round_to_half(a); }
-};
-struct bfloat16s {
-  static double value(std::uint16_t a) { return value_of_bfloat16(a); }
-  static std::uint16_t round(double a) { return round_to_bfloat16(a); }
-};
 
 // Of each number in a word. A double has two bits more than twice those of one of 16: rounding to it first changes nothing.
 template <class Number, auto Of, class Word, std::same_as<Word>... More>
@@ -169,8 +172,20 @@ void add_small(operation_table& t, std::string const& type)
 }
 
 template <class Number>
+void add_bytes(operation_table& t, std::string const& type)
+{
+  using word = std::uint32_t;
+  add<small_numbers_of<Number>, std::uint16_t, float, float>(t,
+                                                             "cvt.rn.satfinite." + type + ".f32");
+  add<bytes_of_halves<Number>, std::uint16_t, word>(t, "cvt.rn.satfinite." + type + ".f16x2");
+  add<halves_of_bytes<Number>, word, std::uint16_t>(t, "cvt.rn.f16x2." + type);
+}
+
+template <class Number>
 void add_small_numbers(operation_table& t, std::string const& type)
 {
+  add<small_number_of<Number>, std::uint16_t, float>(t, "cvt.rn." + type + ".f32");
+  add<small_numbers_of<Number>, std::uint32_t, float, float>(t, "cvt.rn." + type + "x2.f32");
   add_small<Number, std::uint16_t>(t, "." + type);
   add_small<Number, std::uint32_t>(t, "." + type + "x2");
   for_integers([&]<class D>(named<D> other) {
@@ -262,16 +277,16 @@ void add_conversions(operation_table& t)
   add<converted<float, double>, float, double>(t, "cvt.rn.f32.f64");
   using u16 = std::uint16_t;
   using u32 = std::uint32_t;
-  add<half_of, u16, float>(t, "cvt.rn.f16.f32");
-  add<bfloat16_of, u16, float>(t, "cvt.rn.bf16.f32");
-  add<halves_of, u32, float, float>(t, "cvt.rn.f16x2.f32");
-  add<finite_half_of, u16, float>(t, "cvt.rn.satfinite.f16.f32");
-  add<finite_halves_of, u32, float, float>(t, "cvt.rn.satfinite.f16x2.f32");
-  add<bfloat16s_of, u32, float, float>(t, "cvt.rn.bf16x2.f32");
+  add<small_number_of<finite_half>, u16, float>(t, "cvt.rn.satfinite.f16.f32");
+  add<small_numbers_of<finite_half>, u32, float, float>(t, "cvt.rn.satfinite.f16x2.f32");
+  add<cut_bfloat16_of<false>, u16, float>(t, "cvt.rz.bf16.f32");
+  add<cut_bfloat16_of<true>, u16, float>(t, "cvt.rp.bf16.f32");
+  add_bytes<e4m3>(t, "e4m3x2");
+  add_bytes<e5m2>(t, "e5m2x2");
   add<float_of_half, float, u16>(t, "cvt.f32.f16");
   add<float_of_bfloat16, u32, u16>(t, "cvt.f32.bf16");
-  add_small_numbers<halves>(t, "f16");
-  add_small_numbers<bfloat16s>(t, "bf16");
+  add_small_numbers<half>(t, "f16");
+  add_small_numbers<bfloat16>(t, "bf16");
   add<least_magnitude, u32, u32, u32>(t, "min.NaN.xorsign.abs.f32");
   add<least_magnitudes<0x7c00>, u32, u32, u32>(t, "min.NaN.xorsign.abs.f16x2");
   add<least_magnitudes<0x7f80>, u32, u32, u32>(t, "min.NaN.xorsign.abs.bf16x2");

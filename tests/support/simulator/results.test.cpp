@@ -4,6 +4,7 @@
 //! @file
 //! Small kernels whose results are known.
 
+#include "../reference_float.hpp"
 #include "run_ptx.hpp"
 
 #include <doctest/doctest.h>
@@ -15,6 +16,7 @@
 #include <numeric>
 
 using namespace tersum::simulator;
+using namespace tersum::tests;
 
 // One thread does `code` on values that are in %r1 to %r3, or %f1 to %f3, and leaves a word in %r0.
 static std::uint32_t result_of(std::string const& code,
@@ -27,6 +29,14 @@ static std::uint32_t result_of(std::string const& code,
       "mov.u32 %r" + number + ", " + value + ";\nmov.b32 %f" + number + ", %r" + number + ";\n";
   }
   return run_words(body + code + "st.global.u32 [%mine], %r0;", 1, 1)[0];
+}
+
+static void check(std::string const& code,
+                  std::vector<std::uint32_t> const& values,
+                  std::uint32_t expected)
+{
+  CAPTURE(code);
+  CHECK(result_of(code, values) == expected);
 }
 
 static std::uint32_t bits(float value) { return std::bit_cast<std::uint32_t>(value); }
@@ -127,26 +137,24 @@ TEST_CASE("[simulator] a counter begins again after its last number")
 
 TEST_CASE("[simulator] integers and bits")
 {
-  CHECK(result_of("prmt.b32 %r0, %r1, %r2, 0x7614;", {0x03020100, 0x07060504}) == 0x07060104);
-  CHECK(result_of("prmt.b32 %r0, %r1, %r2, 0x000b;", {0x83020100, 0}) == 0x000000ff);
-  CHECK(result_of("bfi.b32 %r0, %r1, %r2, 4, 8;", {0xfff, 0x10000001}) == 0x10000ff1);
-  CHECK(result_of("bfe.u32 %r0, %r1, 4, 8;", {0x12345678}) == 0x67);
-  CHECK(result_of("dp4a.u32.u32 %r0, %r1, %r2, %r3;", {0x01020304, 0xff000001, 7}) == 255 + 4 + 7);
-  CHECK(result_of("mul.hi.u32 %r0, %r1, %r2;", {0xffffffff, 0xffffffff}) == 0xfffffffe);
-  CHECK(result_of("{.reg .s32 t1; add.s32 t1, %r1, %r2; min.s32.relu %r0, t1, %r3;}", {5, 4, 7}) ==
-        7);
-  CHECK(result_of("{.reg .s32 t1; add.s32 t1, %r1, %r2; min.s32.relu %r0, t1, %r3;}",
-                  {5, 0xfffffff0, 7}) == 0);
-  CHECK(result_of("shl.b32 %r0, %r1, 32;", {1}) == 0);
-  CHECK(result_of("shr.s32 %r0, %r1, 40;", {0x80000000}) == 0xffffffff);
-  CHECK(result_of("mul.wide.u32 %rd1, %r1, %r2; shr.u64 %rd2, %rd1, 32; cvt.u32.u64 %r0, %rd2;",
-                  {0x80000000, 6}) == 3);
-  CHECK(result_of("cvt.s64.s32 %rd1, %r1; shr.u64 %rd2, %rd1, 60; cvt.u32.u64 %r0, %rd2;",
-                  {0x80000000}) == 15);
-  CHECK(result_of("lop3.b32 %r0, %r1, %r2, %r3, 0x96;", {12, 10, 6}) == (12 ^ 10 ^ 6));
-  CHECK(result_of("mov.b64 %rd1, {%r1, %r2}; mov.b64 {_, %r0}, %rd1;", {1, 2}) == 2);
-  CHECK(result_of("div.u32 %r0, %r1, %r2;", {100, 7}) == 14);
-  CHECK(result_of("rem.s32 %r0, %r1, %r2;", {0xffffff9c, 7}) == 0xfffffffe);  // of -100: -2
+  check("prmt.b32 %r0, %r1, %r2, 0x7614;", {0x03020100, 0x07060504}, 0x07060104);
+  check("prmt.b32 %r0, %r1, %r2, 0x000b;", {0x83020100, 0}, 0x000000ff);
+  check("bfi.b32 %r0, %r1, %r2, 4, 8;", {0xfff, 0x10000001}, 0x10000ff1);
+  check("bfe.u32 %r0, %r1, 4, 8;", {0x12345678}, 0x67);
+  check("dp4a.u32.u32 %r0, %r1, %r2, %r3;", {0x01020304, 0xff000001, 7}, 255 + 4 + 7);
+  check("mul.hi.u32 %r0, %r1, %r2;", {0xffffffff, 0xffffffff}, 0xfffffffe);
+  check("{.reg .s32 t1; add.s32 t1, %r1, %r2; min.s32.relu %r0, t1, %r3;}", {5, 4, 7}, 7);
+  check("{.reg .s32 t1; add.s32 t1, %r1, %r2; min.s32.relu %r0, t1, %r3;}", {5, 0xfffffff0, 7}, 0);
+  check("shl.b32 %r0, %r1, 32;", {1}, 0);
+  check("shr.s32 %r0, %r1, 40;", {0x80000000}, 0xffffffff);
+  check("mul.wide.u32 %rd1, %r1, %r2; shr.u64 %rd2, %rd1, 32; cvt.u32.u64 %r0, %rd2;",
+        {0x80000000, 6},
+        3);
+  check("cvt.s64.s32 %rd1, %r1; shr.u64 %rd2, %rd1, 60; cvt.u32.u64 %r0, %rd2;", {0x80000000}, 15);
+  check("lop3.b32 %r0, %r1, %r2, %r3, 0x96;", {12, 10, 6}, (12 ^ 10 ^ 6));
+  check("mov.b64 %rd1, {%r1, %r2}; mov.b64 {_, %r0}, %rd1;", {1, 2}, 2);
+  check("div.u32 %r0, %r1, %r2;", {100, 7}, 14);
+  check("rem.s32 %r0, %r1, %r2;", {0xffffff9c, 7}, 0xfffffffe);  // of -100: -2
 }
 
 TEST_CASE("[simulator] floating point is rounded to nearest, and a NaN has one pattern")
@@ -154,39 +162,33 @@ TEST_CASE("[simulator] floating point is rounded to nearest, and a NaN has one p
   float const third = 1.0F / 3, nan = std::numeric_limits<float>::quiet_NaN();
   CHECK(result_of("fma.rn.f32 %f4, %f1, %f2, %f3; mov.b32 %r0, %f4;",
                   {bits(third), bits(3), bits(-1)}) == bits(std::fma(third, 3.0F, -1.0F)));
-  CHECK(result_of("div.rn.f32 %f4, %f1, %f2; mov.b32 %r0, %f4;", {bits(1), bits(3)}) ==
-        bits(third));
-  CHECK(result_of("add.rn.f32 %f4, %f1, %f2; mov.b32 %r0, %f4;", {bits(nan), bits(3)}) ==
-        0x7fffffff);
-  CHECK(result_of("min.f32 %f4, %f1, %f2; mov.b32 %r0, %f4;", {bits(nan), bits(3)}) == bits(3));
-  CHECK(result_of("max.f32 %f4, %f1, %f2; mov.b32 %r0, %f4;", {bits(-0.0F), bits(0)}) == 0);
-  CHECK(result_of("neg.f32 %f4, %f1; mov.b32 %r0, %f4;", {0x7fc00001}) == 0xffc00001);
-  CHECK(result_of("setp.neu.f32 %p1, %f1, %f1; selp.u32 %r0, 1, 2, %p1;", {bits(nan)}) == 1);
-  CHECK(result_of("setp.ne.f32 %p1, %f1, %f1; selp.u32 %r0, 1, 2, %p1;", {bits(nan)}) == 2);
-  CHECK(result_of("setp.lt.f32 %p1|%p2, %f1, %f2; selp.u32 %r0, 1, 2, %p2;", {bits(1), bits(2)}) ==
-        2);
+  check("div.rn.f32 %f4, %f1, %f2; mov.b32 %r0, %f4;", {bits(1), bits(3)}, bits(third));
+  check("add.rn.f32 %f4, %f1, %f2; mov.b32 %r0, %f4;", {bits(nan), bits(3)}, 0x7fffffff);
+  check("min.f32 %f4, %f1, %f2; mov.b32 %r0, %f4;", {bits(nan), bits(3)}, bits(3));
+  check("max.f32 %f4, %f1, %f2; mov.b32 %r0, %f4;", {bits(-0.0F), bits(0)}, 0);
+  check("neg.f32 %f4, %f1; mov.b32 %r0, %f4;", {0x7fc00001}, 0xffc00001);
+  check("setp.neu.f32 %p1, %f1, %f1; selp.u32 %r0, 1, 2, %p1;", {bits(nan)}, 1);
+  check("setp.ne.f32 %p1, %f1, %f1; selp.u32 %r0, 1, 2, %p1;", {bits(nan)}, 2);
+  check("setp.lt.f32 %p1|%p2, %f1, %f2; selp.u32 %r0, 1, 2, %p2;", {bits(1), bits(2)}, 2);
 }
 
 TEST_CASE("[simulator] conversions")
 {
-  CHECK(result_of("cvt.rzi.u32.f32 %r0, %f1;", {bits(2.99F)}) == 2);
-  CHECK(result_of("cvt.rzi.u32.f32 %r0, %f1;", {bits(-2)}) == 0);
-  CHECK(result_of("cvt.rzi.u32.f32 %r0, %f1;", {bits(1e30F)}) == 0xffffffff);
-  CHECK(result_of("cvt.rni.s32.f32 %r0, %f1;", {bits(-2.5F)}) == 0xfffffffe);
-  CHECK(result_of("cvt.rn.f32.u32 %f4, %r1; mov.b32 %r0, %f4;", {0xffffffff}) == bits(0x1p32F));
+  check("cvt.rzi.u32.f32 %r0, %f1;", {bits(2.99F)}, 2);
+  check("cvt.rzi.u32.f32 %r0, %f1;", {bits(-2)}, 0);
+  check("cvt.rzi.u32.f32 %r0, %f1;", {bits(1e30F)}, 0xffffffff);
+  check("cvt.rni.s32.f32 %r0, %f1;", {bits(-2.5F)}, 0xfffffffe);
+  check("cvt.rn.f32.u32 %f4, %r1; mov.b32 %r0, %f4;", {0xffffffff}, bits(0x1p32F));
   // Ties to even, the least subnormal, what overflows; the first operand is the high half.
-  CHECK(result_of("cvt.rn.f16x2.f32 %r0, %f1, %f2;", {bits(1 + 0x1p-11F), bits(0x1p-24F)}) ==
-        0x3c000001);
-  CHECK(result_of("cvt.rn.f16x2.f32 %r0, %f1, %f2;", {bits(-65520), bits(65519)}) == 0xfc007bff);
-  CHECK(result_of("cvt.rn.satfinite.f16x2.f32 %r0, %f1, %f2;", {bits(-65520), 0x7f800000}) ==
-        0xfbff7bff);
-  CHECK(result_of("cvt.rn.satfinite.f16x2.f32 %r0, %f1, %f2;", {0x7fc00000, bits(-65519)}) ==
-        0x7ffffbff);
-  CHECK(result_of("cvt.rn.bf16x2.f32 %r0, %f1, %f2;", {bits(1 + 0x3p-8F), 0x7f800001}) ==
-        0x3f827fff);
-  CHECK(result_of("mov.b32 {%h1, %h2}, %r1; cvt.f32.f16 %f4, %h2; mov.b32 %r0, %f4;",
-                  {0x03ff0000}) == bits(1023 * 0x1p-24F));
-  CHECK(result_of("add.rn.f16x2 %r0, %r1, %r2;", {0x3c003c00, 0x3c00bc00}) == 0x40000000);
+  check("cvt.rn.f16x2.f32 %r0, %f1, %f2;", {bits(1 + 0x1p-11F), bits(0x1p-24F)}, 0x3c000001);
+  check("cvt.rn.f16x2.f32 %r0, %f1, %f2;", {bits(-65520), bits(65519)}, 0xfc007bff);
+  check("cvt.rn.satfinite.f16x2.f32 %r0, %f1, %f2;", {bits(-65520), 0x7f800000}, 0xfbff7bff);
+  check("cvt.rn.satfinite.f16x2.f32 %r0, %f1, %f2;", {0x7fc00000, bits(-65519)}, 0x7ffffbff);
+  check("cvt.rn.bf16x2.f32 %r0, %f1, %f2;", {bits(1 + 0x3p-8F), 0x7f800001}, 0x3f827fff);
+  check("mov.b32 {%h1, %h2}, %r1; cvt.f32.f16 %f4, %h2; mov.b32 %r0, %f4;",
+        {0x03ff0000},
+        bits(1023 * 0x1p-24F));
+  check("add.rn.f16x2 %r0, %r1, %r2;", {0x3c003c00, 0x3c00bc00}, 0x40000000);
   auto const two = [](std::string const& code) {
     return "mov.b64 %rd1, {%r1, %r2}; mov.b64 %rd2, {%r2, %r3}; " + code +
            " mov.b64 {%r4, %r5}, %rd1; xor.b32 %r0, %r4, %r5;";
@@ -197,40 +199,88 @@ TEST_CASE("[simulator] conversions")
   CHECK(result_of(two("fma.rn.f32x2 %rd1, %rd1, %rd2, %rd2;"), one_two_four) ==
         (bits(4) ^ bits(12)));
   // One and a unit in the last place are to be had from what is off by a unit.
-  CHECK(result_of("rcp.approx.ftz.f32 %f4, %f1; mov.b32 %r0, %f4;", {bits(4)}) == bits(.25F) - 1);
-  CHECK(result_of("rsqrt.approx.ftz.f32 %f4, %f1; mov.b32 %r0, %f4;", {bits(4)}) == bits(.5F) - 1);
-  CHECK(result_of("min.u16x2 %r0, %r1, %r2;", {0x0001ffff, 0x80000002}) == 0x00010002);
-  CHECK(result_of("max.u16x2 %r0, %r1, %r2;", {0x0001ffff, 0x80000002}) == 0x8000ffff);
+  check("rcp.approx.ftz.f32 %f4, %f1; mov.b32 %r0, %f4;", {bits(4)}, bits(.25F) - 1);
+  check("rsqrt.approx.ftz.f32 %f4, %f1; mov.b32 %r0, %f4;", {bits(4)}, bits(.5F) - 1);
+  check("min.u16x2 %r0, %r1, %r2;", {0x0001ffff, 0x80000002}, 0x00010002);
+  check("max.u16x2 %r0, %r1, %r2;", {0x0001ffff, 0x80000002}, 0x8000ffff);
   // 1 + 2^-8 is halfway, as is 1 + 2^-7 + 2^-8; the largest bfloat16 twice.
   // The smaller magnitude has the signs' product; a NaN stays one.
-  CHECK(result_of("min.NaN.xorsign.abs.f16x2 %r0, %r1, %r2;", {0xfc003c00, 0x63c063c0}) ==
-        0xe3c03c00);
-  CHECK(result_of("min.NaN.xorsign.abs.f16x2 %r0, %r1, %r2;", {0xfc018000, 0x63c063c0}) ==
-        0x7fff8000);
-  CHECK(result_of("min.NaN.xorsign.abs.bf16x2 %r0, %r1, %r2;", {0xff803f80, 0x40004000}) ==
-        0xc0003f80);
-  CHECK(result_of("min.NaN.xorsign.abs.f32 %f4, %f1, %f2; mov.b32 %r0, %f4;",
-                  {bits(-3), bits(2)}) == bits(-2));
-  CHECK(result_of("add.rn.bf16x2 %r0, %r1, %r2;", {0x3f803f81, 0x3b803b80}) == 0x3f803f82);
-  CHECK(result_of("fma.rn.bf16x2 %r0, %r1, %r3, %r2;", {0x7f7f8000, 0x7f7f8000, 0x3f803f80}) ==
-        0x7f808000);
+  check("min.NaN.xorsign.abs.f16x2 %r0, %r1, %r2;", {0xfc003c00, 0x63c063c0}, 0xe3c03c00);
+  check("min.NaN.xorsign.abs.f16x2 %r0, %r1, %r2;", {0xfc018000, 0x63c063c0}, 0x7fff8000);
+  check("min.NaN.xorsign.abs.bf16x2 %r0, %r1, %r2;", {0xff803f80, 0x40004000}, 0xc0003f80);
+  check("min.NaN.xorsign.abs.f32 %f4, %f1, %f2; mov.b32 %r0, %f4;", {bits(-3), bits(2)}, bits(-2));
+  check("add.rn.bf16x2 %r0, %r1, %r2;", {0x3f803f81, 0x3b803b80}, 0x3f803f82);
+  check("fma.rn.bf16x2 %r0, %r1, %r3, %r2;", {0x7f7f8000, 0x7f7f8000, 0x3f803f80}, 0x7f808000);
   // 193.5/128 is halfway between bfloat16s; 2^-100 less is not, though it is the same double.
-  CHECK(result_of("fma.rn.bf16x2 %r0, %r1, %r2, %r3;", {0x3f813f80, 0x3fc03f80, 0x8d803f80}) ==
-        0x3fc14000);
-  CHECK(result_of("fma.rn.f16x2 %r0, %r1, %r1, %r2;", {0xc0003c00, 0xc4003c00}) == 0x00004000);
-  CHECK(result_of("mul.f16x2 %r0, %r1, %r2;", {0x3c014000, 0x3c01c200}) == 0x3c02c600);
-  CHECK(result_of("sub.rn.bf16x2 %r0, %r1, %r2;", {0x40004000, 0x3f804000}) == 0x3f800000);
-  CHECK(result_of("max.f16x2 %r0, %r1, %r2;", {0x80007e00, 0x00003c00}) == 0x00003c00);
-  CHECK(result_of("min.f16x2 %r0, %r1, %r2;", {0x80007e00, 0x00003c00}) == 0x80003c00);
-  CHECK(result_of("max.NaN.bf16x2 %r0, %r1, %r2;", {0x3f807fc0, 0x40003f80}) == 0x40007fff);
-  CHECK(result_of("abs.f16x2 %r0, %r1;", {0xfe00bc00}) == 0x7e003c00);
-  CHECK(result_of("neg.bf16x2 %r0, %r1;", {0x3f80bf80}) == 0xbf803f80);
-  CHECK(result_of("cvt.rn.f16.s32 %h1, %r1; mov.b32 %r0, {%h1, %h1};", {0xfffff7ff}) == 0xe800e800);
-  CHECK(result_of("cvt.rn.bf16.u32 %h1, %r1; cvt.u32.u16 %r0, %h1;", {0x01010000}) == 0x4b80);
-  CHECK(result_of("mov.b32 {%h1, %h2}, %r1; cvt.rzi.s32.f16 %r0, %h2;", {0xc1800000}) ==
-        0xfffffffe);
-  CHECK(result_of("mov.b32 %r2, {%r1}; mov.b32 {%r3}, %r2; add.s32 %r0, %r3, WARP_SZ;", {10}) ==
-        42);
+  check("fma.rn.bf16x2 %r0, %r1, %r2, %r3;", {0x3f813f80, 0x3fc03f80, 0x8d803f80}, 0x3fc14000);
+  check("fma.rn.f16x2 %r0, %r1, %r1, %r2;", {0xc0003c00, 0xc4003c00}, 0x00004000);
+  check("mul.f16x2 %r0, %r1, %r2;", {0x3c014000, 0x3c01c200}, 0x3c02c600);
+  check("sub.rn.bf16x2 %r0, %r1, %r2;", {0x40004000, 0x3f804000}, 0x3f800000);
+  check("max.f16x2 %r0, %r1, %r2;", {0x80007e00, 0x00003c00}, 0x00003c00);
+  check("min.f16x2 %r0, %r1, %r2;", {0x80007e00, 0x00003c00}, 0x80003c00);
+  check("max.NaN.bf16x2 %r0, %r1, %r2;", {0x3f807fc0, 0x40003f80}, 0x40007fff);
+  check("abs.f16x2 %r0, %r1;", {0xfe00bc00}, 0x7e003c00);
+  check("neg.bf16x2 %r0, %r1;", {0x3f80bf80}, 0xbf803f80);
+  check("cvt.rn.f16.s32 %h1, %r1; mov.b32 %r0, {%h1, %h1};", {0xfffff7ff}, 0xe800e800);
+  check("cvt.rn.bf16.u32 %h1, %r1; cvt.u32.u16 %r0, %h1;", {0x01010000}, 0x4b80);
+  check("mov.b32 {%h1, %h2}, %r1; cvt.rzi.s32.f16 %r0, %h2;", {0xc1800000}, 0xfffffffe);
+  check("mov.b32 %r2, {%r1}; mov.b32 {%r3}, %r2; add.s32 %r0, %r3, WARP_SZ;", {10}, 42);
+}
+
+// Of n, the numbers of 65536 threads: %h1 is n, %h2 is ~n, %f1 and %f2 have them in the high halves, above `low`.
+static std::vector<std::uint32_t> for_all(std::string const& code, std::uint32_t low = 0)
+{
+  std::string const body = "mov.u32 %r1, %ctaid.x; mad.lo.s32 %r1, %r1, 1024, %tid;"
+                           "mul.wide.u32 %rd1, %r1, 4; add.s64 %rd2, %out, %rd1;"
+                           "cvt.u16.u32 %h1, %r1; not.b16 %h2, %h1; mov.u16 %h3, " +
+                           std::to_string(low) +
+                           "; mov.b32 %f1, {%h3, %h1}; mov.b32 %f2, {%h3, %h2};";
+  return run_words(body + code + "st.global.u32 [%rd2], %r0;", 1024, 65536, 0, 64);
+}
+
+template <class Format>
+static void check_bytes(std::string const& type)
+{
+  Format const bytes;
+  reference_half const halves;
+  auto const value = []<class Number>(Number const& numbers, std::uint32_t n) {
+    auto const bits = static_cast<std::uint16_t>(n);
+    return numbers.is_nan(bits) ? std::numeric_limits<double>::quiet_NaN() : numbers.value(bits);
+  };
+  auto const pair = [&](double high, double low) -> std::uint32_t {
+    return bytes.round_finite(high) << 8 | bytes.round_finite(low);
+  };
+  // Ties of the formats are multiples of 2^16 as words, and the next floats on either side are among these.
+  for (std::uint32_t const low : {0U, 1U, 0xffffU}) {
+    auto const got =
+      for_all("cvt.rn.satfinite." + type + ".f32 %h4, %f1, %f2; cvt.u32.u16 %r0, %h4;", low);
+    auto const at = [&](std::uint32_t n) { return double{std::bit_cast<float>(n << 16 | low)}; };
+    for (std::uint32_t n = 0; n < 65536; ++n) { REQUIRE(got[n] == pair(at(n), at(~n))); }
+  }
+  auto const of_halves = for_all("mov.b32 %r2, {%h1, %h2}; cvt.rn.satfinite." + type +
+                                 ".f16x2 %h4, %r2; cvt.u32.u16 %r0, %h4;");
+  auto const to_halves = for_all("cvt.rn.f16x2." + type + " %r0, %h1;");
+  for (std::uint32_t n = 0; n < 65536; ++n) {
+    REQUIRE(of_halves[n] == pair(value(halves, ~n), value(halves, n)));
+    std::uint32_t const high = halves.round(value(bytes, n >> 8));
+    REQUIRE(to_halves[n] == (high << 16 | halves.round(value(bytes, n & 0xff))));
+  }
+}
+
+TEST_CASE("[simulator] floats of 8 bits are the nearest ones, and have the same numbers as halves")
+{
+  check_bytes<reference_e4m3>("e4m3x2");
+  check_bytes<reference_e5m2>("e5m2x2");
+  // What is an E8M0: a float cut to a bfloat16, towards zero or up.
+  for (std::uint32_t const low : {0U, 1U, 0xffffU}) {
+    auto const cut = for_all("cvt.rz.bf16.f32 %h4, %f1; cvt.u32.u16 %r0, %h4;", low);
+    auto const up  = for_all("cvt.rp.bf16.f32 %h4, %f1; cvt.u32.u16 %r0, %h4;", low);
+    for (std::uint32_t n = 0; n < 65536; ++n) {
+      bool const nan = (n & 0x7fff) + (low != 0) > 0x7f80;
+      REQUIRE(cut[n] == (nan ? 0x7fff : n));
+      REQUIRE(up[n] == (nan ? 0x7fff : n + (low != 0 && n < 0x8000)));
+    }
+  }
 }
 
 static launch_counts counts_of(std::string const& body,

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! 16-bit floating point by arithmetic in double, which the library's own conversions do not use.
+//! Floats of 8 and 16 bits by arithmetic in double, which the library's own conversions do not use.
 
 #pragma once
 
@@ -13,50 +13,55 @@
 
 namespace tersum::simulator {
 
-//! @brief A number to a format of 16 bits: to nearest, ties to even. Every NaN becomes 0x7fff.
-//! @tparam Mantissa  bits after the point
-template <int Mantissa>
-[[nodiscard]] inline std::uint16_t round_to_small(double a)
-{
-  constexpr int least      = Mantissa == 10 ? -14 : -126;  // exponent
-  constexpr auto infinity  = static_cast<std::uint64_t>((1 << 15) - (1 << Mantissa));
-  constexpr double rounder = 0x1p52;  // a sum with it has no place for a fraction
-  if (a != a) { return 0x7fff; }
-  auto const bits     = std::bit_cast<std::uint64_t>(a);
-  auto const exponent = static_cast<int>(bits >> 52 & 0x7FF) - 1023;
-  int const e         = exponent < least ? least : exponent;
-  auto const sign     = static_cast<std::uint16_t>(bits >> 63 << 15);
-  if (e > 127) { return static_cast<std::uint16_t>(sign | infinity); }
-  auto const scale   = std::bit_cast<double>(static_cast<std::uint64_t>(1023 + Mantissa - e) << 52);
-  double const steps = (std::fabs(a) * scale + rounder) - rounder;
-  std::uint64_t const all =
-    (static_cast<std::uint64_t>(e - least) << Mantissa) + static_cast<std::uint64_t>(steps);
-  return static_cast<std::uint16_t>(sign | (all < infinity ? all : infinity));
-}
+//! @brief Of a sign, `Exponent` and `Mantissa` bits.
+//! @tparam Most      The pattern of what is too large: infinity, or the largest number.
+//! @tparam Infinity  That from which on patterns are infinity and NaNs, or a NaN where there is none.
+template <int Exponent, int Mantissa, std::uint64_t Most, std::uint32_t Infinity>
+struct small_float {
+  static constexpr int width = Exponent + Mantissa;
+  static constexpr int least = 2 - (1 << (Exponent - 1));  // exponent
 
-[[nodiscard]] inline std::uint16_t round_to_half(double a) { return round_to_small<10>(a); }
-//! Of a float: a double of more bits than that would be rounded once all the same.
-[[nodiscard]] inline std::uint16_t round_to_bfloat16(double a) { return round_to_small<7>(a); }
-
-[[nodiscard]] inline double value_of_half(std::uint16_t bits)
-{
-  int const exponent = bits >> 10 & 31;
-  double size        = bits & 1023;
-  if (exponent == 31) {
-    size = size != 0 ? std::numeric_limits<double>::quiet_NaN()
-                     : std::numeric_limits<double>::infinity();
-  } else if (exponent == 0) {
-    size *= 0x1p-24;
-  } else {
-    size =
-      (size + 1024) * std::bit_cast<double>(static_cast<std::uint64_t>(1023 + exponent - 25) << 52);
+  //! The nearest number, ties to even. Every NaN becomes ones without a sign.
+  [[nodiscard]] static std::uint16_t round(double a)
+  {
+    constexpr double rounder = 0x1p52;  // a sum with it has no place for a fraction
+    if (a != a) { return (1 << width) - 1; }
+    auto const bits     = std::bit_cast<std::uint64_t>(a);
+    auto const exponent = static_cast<int>(bits >> 52 & 0x7FF) - 1023;
+    int const e         = exponent < least ? least : exponent;
+    std::uint64_t all   = Most;
+    if (e <= 127) {
+      double const steps = (std::fabs(a) * power(Mantissa - e) + rounder) - rounder;
+      all = (static_cast<std::uint64_t>(e - least) << Mantissa) + static_cast<std::uint64_t>(steps);
+    }
+    return static_cast<std::uint16_t>(bits >> 63 << width | (all < Most ? all : Most));
   }
-  return (bits & 0x8000) != 0 ? -size : size;
-}
 
-[[nodiscard]] inline double value_of_bfloat16(std::uint16_t bits)
-{
-  return std::bit_cast<float>(std::uint32_t{bits} << 16);
-}
+  [[nodiscard]] static double value(std::uint32_t bits)
+  {
+    std::uint32_t const one = 1u << Mantissa, magnitude = bits & ((1u << width) - 1);
+    int const exponent = magnitude < one ? 1 : static_cast<int>(magnitude >> Mantissa);
+    double size        = magnitude % one + (magnitude < one ? 0 : one);
+    size *= power(exponent + least - 1 - Mantissa);
+    if (magnitude >= Infinity) {
+      bool const infinite = magnitude == Infinity && Infinity % one == 0;
+      size                = infinite ? HUGE_VAL : std::numeric_limits<double>::quiet_NaN();
+    }
+    return (bits >> width & 1) != 0 ? -size : size;
+  }
+
+ private:
+  static double power(int exponent)
+  {
+    return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + exponent) << 52);
+  }
+};
+
+using half        = small_float<5, 10, 0x7c00, 0x7c00>;
+using finite_half = small_float<5, 10, 0x7bff, 0x7c00>;
+using e4m3        = small_float<4, 3, 0x7e, 0x7f>;
+using e5m2        = small_float<5, 2, 0x7b, 0x7c>;
+//! Of a float: a double of more bits would be rounded once all the same.
+using bfloat16 = small_float<8, 7, 0x7f80, 0x7f80>;
 
 }  // namespace tersum::simulator

@@ -89,16 +89,16 @@ void multiply_tiles(warp& w, instruction const& i, lane_set active)
   auto const value_at      = [&](unsigned lane, unsigned word, unsigned place) {
     auto const bits =
       static_cast<std::uint16_t>(w.lanes(i.slots[words + word])[lane] >> (16 * place));
-    return Bfloat16 ? value_of_bfloat16(bits) : value_of_half(bits);
+    return Bfloat16 ? bfloat16::value(bits) : half::value(bits);
   };
   std::array<values, words> sums{};
   for (unsigned l = 0; l < warp_lanes; ++l) {
     for (unsigned k = 0; k < 4; ++k) {
       std::uint64_t const c = w.lanes(i.slots[words + 6 + (ToHalf ? k / 2 : k)])[l];
       if constexpr (ToHalf) {
-        double const start = value_of_half(static_cast<std::uint16_t>(c >> (16 * (k % 2))));
+        double const start = half::value(static_cast<std::uint16_t>(c >> (16 * (k % 2))));
         double const sum   = tests::tile_element(l, k, start, value_at);
-        sums[k / 2][l] |= std::uint64_t{round_to_half(static_cast<float>(sum))} << (16 * (k % 2));
+        sums[k / 2][l] |= std::uint64_t{half::round(static_cast<float>(sum))} << (16 * (k % 2));
       } else {
         double const sum = tests::tile_element(l, k, value_of<float>(c), value_at);
         sums[k][l]       = bits_of(static_cast<float>(sum));
