@@ -369,7 +369,7 @@ TEST_CASE("[examples] plain kernels do what pieces do, on a device")
     CHECK(plain[i] == doctest::Approx(pieces[i]).epsilon(1e-5));
   }
   pieces_norm_8192_kernel<<<count / 8192, 256>>>(from.get(), count, of_pieces.get());
-  give(of_pieces, pieces);
+  pieces = of_pieces.read();
   CHECK(pieces[1] == doctest::Approx(std::reduce(&plain[8], &plain[16])).epsilon(1e-5));
   plain_largest_kernel<<<blocks, 128>>>(from.get(), of_plain.get());
   pieces_largest_kernel<<<blocks, 128>>>(from.get(), count, of_pieces.get());
