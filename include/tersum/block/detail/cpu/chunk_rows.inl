@@ -279,10 +279,81 @@ TERSUM_SIMD int group_of(int block, int part, int lane)
   return (block + upper) * 8 + 4 * part + lane % 8;
 }
 
+//! @brief The lanes of a followed by those of b that have these numbers.
+TERSUM_SIMD words permute(words a, words b, words numbers)
+{
+#if TERSUM_SIMD_WIDTH == 16
+  return (words)_mm512_permutex2var_epi32((__m512i)a, (__m512i)numbers, (__m512i)b);
+#elif TERSUM_SIMD_WIDTH == 8
+  __m256i const of_a = _mm256_permutevar8x32_epi32((__m256i)a, (__m256i)numbers);
+  __m256i const of_b = _mm256_permutevar8x32_epi32((__m256i)b, (__m256i)numbers);
+  return (words)_mm256_blendv_ps((__m256)of_a, (__m256)of_b, (__m256)(numbers << 28));
+#else
+  std::uint32_t of[2 * width], number[width], found[width];
+  store(of, a);
+  store(of + width, b);
+  store(number, numbers);
+  for (int lane = 0; lane < width; ++lane) { found[lane] = of[number[lane]]; }
+  return load_words(found);
+#endif
+}
+
+//! @brief Which lanes `permute` takes of `Count` vectors, first of two, then of what it has and the next, to make one sequence of
+//! them, lane 0 of each first, or, if it is not to `Join`, the vectors of such a sequence again.
+template <int Count, bool Join>
+struct lane_numbers {
+  alignas(64) std::uint32_t of[Count][Count][width];
+
+  constexpr lane_numbers() : of{}
+  {
+    for (int to = 0; to < Count; ++to) {
+      for (int i = 0; i < width; ++i) {
+        int const at     = Join ? to * width + i : i * Count + to;
+        int const vector = Join ? at % Count : at / width;
+        int const lane   = Join ? at / Count : at % width;
+        for (int next = 1; next < Count; ++next) {
+          bool const first = next == 1 && vector == 0;
+          of[to][next][i]  = static_cast<std::uint32_t>(vector == next ? width + lane
+                                                        : first        ? lane
+                                                                       : i);
+        }
+      }
+    }
+  }
+};
+
+//! @brief Packed codes, which each lane has of its group, to words of one group after the other, or back if it is not to `Join`.
+template <bool Join, std::size_t Bits>
+TERSUM_SIMD void move_groups(words (&packed)[Bits])
+{
+  constexpr int bits = static_cast<int>(Bits);
+  if constexpr ((bits & (bits - 1)) != 0) {
+    static constexpr lane_numbers<bits, Join> numbers{};
+    words moved[Bits];
+    TERSUM_UNROLL
+    for (int to = 0; to < bits; ++to) {
+      moved[to] = packed[0];
+      TERSUM_UNROLL
+      for (int next = 1; next < bits; ++next) {
+        moved[to] = permute(moved[to], packed[next], load_words(numbers.of[to][next]));
+      }
+    }
+    TERSUM_UNROLL
+    for (int w = 0; w < bits; ++w) { packed[w] = moved[w]; }
+  } else if constexpr (Join) {
+    zip(packed);
+  } else {
+    unzip(packed);
+  }
+}
+
 //! @brief Whether vectors store and load the `Bits` words of the groups of a row block, rather than one lane after the other.
 template <int Size, int Bits>
-inline constexpr bool in_vectors = (Bits & (Bits - 1)) == 0 &&
-                                   !(Bits == 1 && rows_of<Size>::upper_block > 0);
+inline constexpr bool in_vectors = (Bits & (Bits - 1)) == 0 || !rows_of<Size>::halved;
+
+//! @brief Words of the groups of a row block that lie behind its first one.
+template <int Size, int Bits>
+inline constexpr int words_at_first = rows_of<Size>::upper_block > 0 ? 8 * Bits : width* Bits;
 
 //! @brief Stores the packed codes of the rows of a part of a row block, `Bits` words in each lane, as the words of their groups.
 //!
@@ -294,15 +365,24 @@ TERSUM_SIMD void store_codes(int block, int part, words (&packed)[Bits], std::ui
   std::uint32_t* const first = to + group_of<Size>(block, part, 0) * bits;
   std::uint32_t* const upper = to + group_of<Size>(block, part, width - 1) * bits - 7 * bits;
   if constexpr (in_vectors<Size, bits>) {
-    constexpr int half = rows_of<Size>::upper_block > 0 ? bits / 2 : bits;  // what goes to `first`
+    constexpr int count = words_at_first<Size, bits>;
     if constexpr (rows_of<Size>::halved) {
       TERSUM_UNROLL
       for (int w = 0; w < bits; ++w) { packed[w] = alternate_halves(packed[w]); }
     }
-    zip(packed);
+    move_groups<true>(packed);
     TERSUM_UNROLL
     for (int w = 0; w < bits; ++w) {
-      store(w < half ? first + w * width : upper + (w - half) * width, packed[w]);
+      if (w * width >= count) {
+        store(upper + (w * width - count), packed[w]);
+      } else if ((w + 1) * width <= count) {
+        store(first + w * width, packed[w]);
+      } else {
+        std::uint32_t both[width];
+        store(both, packed[w]);
+        __builtin_memcpy(first + w * width, both, sizeof(both) / 2);
+        __builtin_memcpy(upper, both + width / 2, sizeof(both) / 2);
+      }
     }
   } else {
     std::uint32_t lanes[Bits][width];
@@ -329,12 +409,21 @@ TERSUM_SIMD void load_codes(std::uint32_t const* from, int block, int part, word
     fetch_beyond<false>(from + ((block * rows_of<Size>::split + part) * bits + w) * width);
   }
   if constexpr (in_vectors<Size, bits>) {
-    constexpr int half = rows_of<Size>::upper_block > 0 ? bits / 2 : bits;
+    constexpr int count = words_at_first<Size, bits>;
     TERSUM_UNROLL
     for (int w = 0; w < bits; ++w) {
-      packed[w] = load_words(w < half ? first + w * width : upper + (w - half) * width);
+      if (w * width >= count) {
+        packed[w] = load_words(upper + (w * width - count));
+      } else if ((w + 1) * width <= count) {
+        packed[w] = load_words(first + w * width);
+      } else {
+        std::uint32_t both[width];
+        __builtin_memcpy(both, first + w * width, sizeof(both) / 2);
+        __builtin_memcpy(both + width / 2, upper, sizeof(both) / 2);
+        packed[w] = load_words(both);
+      }
     }
-    unzip(packed);
+    move_groups<false>(packed);
     if constexpr (rows_of<Size>::halved) {
       TERSUM_UNROLL
       for (int w = 0; w < bits; ++w) { packed[w] = part_halves(packed[w]); }

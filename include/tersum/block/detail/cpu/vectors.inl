@@ -333,12 +333,15 @@ TERSUM_SIMD floats look_up(float const* table, words number)
   static_assert((Count & (Count - 1)) == 0);
 #if TERSUM_SIMD_WIDTH >= 8
   if constexpr (Count <= width) {
-    floats entries{};
-    __builtin_memcpy(&entries, table, Count * sizeof(float));
+    // A copy of fewer entries than lanes would go through memory, and be waited for.
 #if TERSUM_SIMD_WIDTH == 16
-    return (floats)_mm512_maskz_permutexvar_ps(0xffff, (__m512i)number, (__m512)entries);
+    constexpr auto lanes = static_cast<__mmask16>((1u << Count) - 1u);
+    return (floats)_mm512_maskz_permutexvar_ps(
+      0xffff, (__m512i)number, _mm512_maskz_loadu_ps(lanes, table));
 #else
-    return (floats)_mm256_permutevar8x32_ps((__m256)entries, (__m256i)number);
+    constexpr words numbers{0, 1, 2, 3, 4, 5, 6, 7};
+    __m256 const entries = _mm256_maskload_ps(table, (__m256i)(numbers < (words{} + Count)));
+    return (floats)_mm256_permutevar8x32_ps(entries, (__m256i)number);
 #endif
 #if TERSUM_SIMD_WIDTH == 16
   } else if constexpr (Count == 2 * width) {
