@@ -8,6 +8,8 @@
 
 #include "mismatches.hpp"
 
+#include <tersum/quantize/detail/cell_places.hpp>
+
 #include <bit>
 #include <cmath>
 #include <cstddef>
