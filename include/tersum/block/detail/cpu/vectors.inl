@@ -325,7 +325,6 @@ TERSUM_SIMD words rounded_bits(floats v, float scale)
 #endif
 }
 #undef TERSUM_FMA_IN_DOUBLE
-
 //! @brief table[number] for every lane, of a table of `Count` entries. Small tables are permuted in registers.
 template <int Count>
 TERSUM_SIMD floats look_up(float const* table, words number)
@@ -333,11 +332,9 @@ TERSUM_SIMD floats look_up(float const* table, words number)
   static_assert((Count & (Count - 1)) == 0);
 #if TERSUM_SIMD_WIDTH >= 8
   if constexpr (Count <= width) {
-    // A copy of fewer entries than lanes would go through memory, and be waited for.
-#if TERSUM_SIMD_WIDTH == 16
-    constexpr auto lanes = static_cast<__mmask16>((1u << Count) - 1u);
-    return (floats)_mm512_maskz_permutexvar_ps(
-      0xffff, (__m512i)number, _mm512_maskz_loadu_ps(lanes, table));
+#if TERSUM_SIMD_WIDTH == 16  // a copy of fewer entries than lanes would go through memory
+    __m512 const entries = _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << Count) - 1u), table);
+    return (floats)_mm512_maskz_permutexvar_ps(0xffff, (__m512i)number, entries);
 #else
     constexpr words numbers{0, 1, 2, 3, 4, 5, 6, 7};
     __m256 const entries = _mm256_maskload_ps(table, (__m256i)(numbers < (words{} + Count)));
