@@ -8,6 +8,7 @@
 #pragma once
 
 #include <tersum/block/block_norm.hpp>
+#include <tersum/block/block_scan.hpp>
 #include <tersum/block/block_values.hpp>
 #include <tersum/block/cuda_context.cuh>
 #include <tersum/block/thread_values.hpp>
@@ -574,9 +575,10 @@ __global__ void __launch_bounds__(256) pieces_scan_kernel(std::uint32_t const* f
   tersum::cuda_context const ctx;
   std::uint32_t const value = from[thread()];
   //! [scan]
-  __shared__ std::uint32_t room[32];
+  using scan = tersum::block_scan<256>;
+  __shared__ std::uint32_t room[scan::storage_words];
   std::uint32_t total       = 0;
-  std::uint32_t const below = ctx.block_scan<256>(value, total, room);
+  std::uint32_t const below = scan::exclusive_sum(ctx, value, total, room);
   //! [scan]
   to[thread()] = uint2{below, total};
 }

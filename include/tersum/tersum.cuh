@@ -11,6 +11,7 @@
 #error "tersum/tersum.cuh needs nvcc; include <tersum/tersum.hpp> from other compilers"
 #endif
 
+#include <tersum/block/block_scan.hpp>
 #include <tersum/block/block_values.hpp>
 #include <tersum/block/cuda_context.cuh>
 #include <tersum/exchange/check_device_state.cuh>

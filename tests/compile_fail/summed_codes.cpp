@@ -78,7 +78,7 @@ struct largest_norm : rms_range<no_headroom> {
   using op = native_max<float>;
   constexpr description describe() const { return {"largest_norm"}; }
 };
-// expected: tersum: the ranks sum the norms of chunks (native_sum)
+// expected: tersum: the ranks sum the norms of chunks
 int const of_maxima = checked_codes<nearest_quantizer<4>, saturating_sum<4>, largest_norm>;
 
 // Scalars that are written as float and added as half.

@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(Threads)
   cuda_context const ctx{};
   for (unsigned at = threadIdx.x; at < 2 * Threads; at += Threads) {
     integers_of_thread mine;
-    mine.below = ctx.block_scan<Threads>(values[at], mine.total, room);
+    mine.below = block_scan<Threads>::exclusive_sum(ctx, values[at], mine.total, room);
     to[at]     = mine;
   }
 }

@@ -54,30 +54,6 @@ struct cuda_context : detail::cuda_floats, detail::cuda_grid, detail::cuda_rows 
     return __reduce_max_sync(0xffffffffu, value);
   }
 
-  //! @name Integers of a block
-  //! All `Threads` threads of the block call them together. `room` is 32 words of shared memory, free again on return. On sm_90
-  //! `block_scan` takes 44 instructions a thread.
-  //! @snippet bench/plain_kernels.cuh scan
-  //! @{
-  //! The sum of the values of the threads below this one; `total` is that of all.
-  template <unsigned Threads>
-  __device__ __forceinline__ std::uint32_t block_scan(std::uint32_t value,
-                                                      std::uint32_t& total,
-                                                      std::uint32_t* room) const
-  {
-    unsigned const in_warp    = lane();
-    std::uint32_t const upto  = warp_scan(value);
-    std::uint32_t const below = upto - value;
-    if (in_warp == 31) { room[threadIdx.x / 32] = upto; }
-    __syncthreads();
-    std::uint32_t const of_warp    = in_warp < Threads / 32 ? room[in_warp] : 0u;
-    std::uint32_t const upto_warp  = warp_scan(of_warp);
-    total                          = shuffle(upto_warp, 31);
-    std::uint32_t const below_warp = shuffle(upto_warp - of_warp, threadIdx.x / 32);
-    __syncthreads();
-    return below_warp + below;
-  }
-
   //! The sum of the values of the lanes up to this one.
   __device__ __forceinline__ std::uint32_t warp_scan(std::uint32_t value) const
   {
@@ -92,7 +68,6 @@ struct cuda_context : detail::cuda_floats, detail::cuda_grid, detail::cuda_rows 
     }
     return value;
   }
-  //! @}
 
   //! This thread's number in its warp, read anew: a kernel that kept it from one sum to the next would need the register.
   static __device__ __forceinline__ unsigned lane()

@@ -76,25 +76,14 @@ class host_context {
     return *std::max_element(words, words + block::warp_threads);
   }
 
-  //! @name Integers of a block
-  //! All `Threads` threads call them together; `room` is a word a warp, free again on return.
-  //! @{
-  template <unsigned Threads>
-  [[nodiscard]] std::uint32_t block_scan(std::uint32_t value,
-                                         std::uint32_t& total,
-                                         std::uint32_t* room) const
+  [[nodiscard]] unsigned lane() const { return thread_ % block::warp_threads; }
+
+  //! The sum of the values of the lanes up to this one.
+  [[nodiscard]] std::uint32_t warp_scan(std::uint32_t value) const
   {
-    unsigned const lane = thread_ % block::warp_threads, warp = thread_ / block::warp_threads;
-    auto const* words         = block_->exchange(thread_, activity::warp_sum, value);
-    std::uint32_t const below = std::accumulate(words, words + lane, std::uint32_t{0});
-    if (lane + 1 == block::warp_threads) { room[warp] = below + value; }
-    sync_block();
-    std::uint32_t const below_warp = std::accumulate(room, room + warp, std::uint32_t{0});
-    total = std::accumulate(room, room + Threads / block::warp_threads, std::uint32_t{0});
-    sync_block();
-    return below_warp + below;
+    auto const* words = block_->exchange(thread_, activity::warp_sum, value);
+    return std::accumulate(words, words + lane(), value);
   }
-  //! @}
 
   //! @name Value j of lane l is place l % 4 of the row of four floats that lane 8 j + l/4 points to
   //! @{

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <tersum/block/block_context.hpp>
+#include <tersum/block/block_scan.hpp>
 #include <tersum/chunk/detail/selection.hpp>
 #include <tersum/config.hpp>
 #include <tersum/tuning.hpp>
@@ -129,7 +130,7 @@ struct selection_block {
   //! The sum of the values of the threads with lower numbers; `total` becomes that of all threads of the block.
   [[nodiscard]] TERSUM_BODY std::uint32_t scan(std::uint32_t value, std::uint32_t& total) const
   {
-    return ctx.template block_scan<threads>(value, total, scan_room);
+    return block_scan<threads>::exclusive_sum(ctx, value, total, scan_room);
   }
 
   //! The least key whose steps are not all paid, and what is left of the capacity for those that equal it.

@@ -302,7 +302,7 @@ TERSUM_SIMD words permute(words a, words b, words numbers)
 //! them, lane 0 of each first, or, if it is not to `Join`, the vectors of such a sequence again.
 template <int Count, bool Join>
 struct lane_numbers {
-  alignas(64) std::uint32_t of[Count][Count][width];
+  alignas(64) std::uint32_t of[extent(Count)][extent(Count)][width];
 
   constexpr lane_numbers() : of{}
   {
