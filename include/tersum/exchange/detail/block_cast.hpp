@@ -13,7 +13,6 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/exchange/detail/steps.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/metric/detail/scales.hpp>
 #include <tersum/state.hpp>
@@ -26,6 +25,13 @@ namespace tersum::inline v0::detail {
 
 template <class Context>
 inline constexpr int cast_threads = tuning_of<Context>.cuda.cast_threads;
+
+//! @brief Sets the flag of the exchange if a sum is not finite. Every rank sees the same sum, and sets the same flag.
+template <class Codec, class Element>
+TERSUM_BODY void flag_non_finite(exchange_args<Codec, Element> const& args, float sum)
+{
+  if (!is_finite(sum)) { raise_flag(args); }
+}
 
 //! @brief Converts a chunk of `Size` coordinates by so many threads that `Count` are done at once: a thread's eight where the chunk is
 //! whole, and source and target are aligned; otherwise each time as many neighbours as there are threads, which fill sectors.
@@ -246,15 +252,22 @@ TERSUM_BODY void bypass_tensors(Context const& ctx, exchange_args<Codec, Element
 {
   tensor_record const& record = args.records[ctx.block_rank()];
   if (record.chunks != 0) { return; }
-  float const share =
-    publishing<Codec> ? 1.0f : Context::divide(1.0f, static_cast<float>(args.world));
+  float const share = Context::divide(1.0f, static_cast<float>(args.world));
   for (std::uint64_t i = ctx.thread_rank(); i < record.size; i += ctx.block_threads()) {
     if constexpr (Encode) {
-      send_bypassed(args, record, i, [](Element value) { return Context::value(value); });
+      ctx.store(args.bypass + record.bypass + i,
+                Context::value(ctx.load(args.gradient + record.offset + i)));
     } else {
-      return_bypassed(args, record, i, [share](float sum) {
-        return Context::template element<Element>(Context::multiply(sum, share));
-      });
+      float const sum = ctx.load(args.bypass + record.bypass + i);
+      flag_non_finite(args, sum);
+      Element const mean = Context::template element<Element>(Context::multiply(sum, share));
+      if constexpr (ending_in_shards<Codec>) {
+        std::uint64_t const at = record.offset + i;
+        if (at < args.parts.begin || at >= args.parts.end) { continue; }
+        ctx.store(args.gradient + (at - args.parts.begin), mean);
+      } else {
+        ctx.store(args.gradient + record.offset + i, mean);
+      }
     }
   }
 }

@@ -87,6 +87,26 @@ TERSUM_BODY void recall_shard(Context const& ctx, exchange_args<Codec, Element> 
   ctx.store(args.parts.held + at, Context::value(ctx.load(args.gradient + args.parts.begin + at)));
 }
 
+//! @brief Copies what bypasses of this rank's shard to the wire when `Encode`, else that of all shards back. A block a piece.
+template <bool Encode, publishing Codec, class Element, class Context>
+TERSUM_BODY void bypass_tensors(Context const& ctx, exchange_args<Codec, Element> const& args)
+{
+  tensor_record const& record = args.records[ctx.block_rank()];
+  if (record.chunks != 0) { return; }
+  if (Encode && (record.offset < args.parts.begin || record.offset >= args.parts.end)) { return; }
+  Element* const values  = args.gradient + (record.offset - (Encode ? args.parts.begin : 0));
+  float* const published = args.bypass + record.bypass;
+  for (std::uint64_t i = ctx.thread_rank(); i < record.size; i += ctx.block_threads()) {
+    if constexpr (Encode) {
+      ctx.store(published + i, Context::value(ctx.load(values + i)));
+    } else {
+      float const value = ctx.load(published + i);
+      flag_non_finite(args, value);
+      ctx.store(values + i, Context::template element<Element>(value));
+    }
+  }
+}
+
 //! @brief Finds a chunk of this rank's shard, with its place in the shard.
 template <bool InRows, class Codec, class Element, class Context>
 TERSUM_BODY void find_published(chunk_in_lanes<true, InRows, Codec, Element, Context>& own)

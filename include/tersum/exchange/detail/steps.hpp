@@ -266,63 +266,6 @@ template <class Codec, class Element>
           .layout          = layout};
 }
 
-//! @brief Enters a chunk of a tensor in the table: its i-th. A padded power of two of chunks, as rotators of whole tensors have, ends
-//! with chunks that hold nothing.
-template <class Codec, class Element>
-TERSUM_INLINE void enter_chunk(exchange_args<Codec, Element> const& args,
-                               tensor_record const& record,
-                               std::uint64_t tensor,
-                               std::uint64_t i)
-{
-  constexpr std::uint64_t size       = Codec::chunk_size;
-  std::uint64_t const begin          = minimum(i * size, record.size);
-  args.table[record.first_chunk + i] = {
-    .offset = record.offset + begin,
-    .length = static_cast<std::uint32_t>(minimum(size, record.size - begin)),
-    .tensor = static_cast<std::uint32_t>(tensor)};
-}
-
-//! @brief Calls body(element) with the element of a coordinate of the layout. An array of the rank's shard alone has no others.
-template <bool OfShard, class Codec, class Element, class Body>
-TERSUM_INLINE void at_element(exchange_args<Codec, Element> const& args,
-                              std::uint64_t at,
-                              Body const& body)
-{
-  if constexpr (OfShard) {
-    if (at < args.parts.begin || at >= args.parts.end) { return; }
-    at -= args.parts.begin;
-  }
-  body(args.gradient[at]);
-}
-
-//! @brief Copies coordinate i of a tensor that bypasses the codec to the wire.
-//! @param value  value(element): as a float.
-template <class Codec, class Element, class Value>
-TERSUM_INLINE void send_bypassed(exchange_args<Codec, Element> const& args,
-                                 tensor_record const& record,
-                                 std::uint64_t i,
-                                 Value const& value)
-{
-  at_element<publishing<Codec>>(args, record.offset + i, [&](Element const& from) {
-    args.bypass[record.bypass + i] = value(from);
-  });
-}
-
-//! @brief Writes the mean of coordinate i of a tensor that bypassed the codec to the gradient; sets the flag of the exchange if the sum
-//! is not finite. Every rank sees the same sum, and sets the same flag.
-//! @param mean  mean(sum): as an element.
-template <class Codec, class Element, class Mean>
-TERSUM_INLINE void return_bypassed(exchange_args<Codec, Element> const& args,
-                                   tensor_record const& record,
-                                   std::uint64_t i,
-                                   Mean const& mean)
-{
-  float const sum = args.bypass[record.bypass + i];
-  if (!is_finite(sum)) { raise_flag(args); }
-  at_element<ending_in_shards<Codec>>(
-    args, record.offset + i, [&](Element& to) { to = mean(sum); });
-}
-
 //! @brief Numbers the next step of training.
 template <class Codec, class Element>
 TERSUM_INLINE void end_step(exchange_args<Codec, Element> const& args)

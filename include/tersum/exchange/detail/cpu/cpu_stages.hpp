@@ -77,15 +77,22 @@ template <class Codec, class Element>
 template <class Codec, class Element>
 [[nodiscard]] status run_stage(stage::initialize const& stage, cpu_work<Codec, Element> const& work)
 {
-  auto const& plan = work.plan;
-  auto const& args = work.args;
-  *args.header     = first_header(
+  constexpr int size = Codec::chunk_size;
+  auto const& plan   = work.plan;
+  auto const& args   = work.args;
+  *args.header       = first_header(
     args, stage.seed, plan.coordinates(), sign_key(0, stage.seed), plan.state_fingerprint());
   args.bypassed.first_gain();
   std::uint32_t number = 0;
   plan.for_each_record([&](tensor_record const& record) {
     args.records[number] = record;
-    for (std::uint64_t i = 0; i < record.chunks; ++i) { enter_chunk(args, record, number, i); }
+    for (std::uint64_t i = 0; i < record.chunks; ++i) {
+      std::uint64_t const begin          = std::min<std::uint64_t>(i * size, record.size);
+      args.table[record.first_chunk + i] = {
+        .offset = record.offset + begin,
+        .length = static_cast<std::uint32_t>(std::min<std::uint64_t>(size, record.size - begin)),
+        .tensor = number};
+    }
     ++number;
   });
   clear_state(work);
@@ -129,8 +136,13 @@ template <class Codec, class Element>
   for (std::uint64_t tensor = 0; tensor < args.tensors; ++tensor) {
     tensor_record const& record = args.records[tensor];
     if (record.chunks != 0) { continue; }
+    std::uint64_t first = record.offset;
+    if constexpr (publishing<Codec>) {
+      if (first < args.parts.begin || first >= args.parts.end) { continue; }
+      first -= args.parts.begin;
+    }
     for (std::uint64_t i = 0; i < record.size; ++i) {
-      send_bypassed(args, record, i, [](Element value) { return to_float(value); });
+      args.bypass[record.bypass + i] = to_float(args.gradient[first + i]);
     }
   }
   return {};
@@ -244,8 +256,14 @@ template <class Codec, class Element>
     tensor_record const& record = args.records[tensor];
     if (record.chunks != 0) { continue; }
     for (std::uint64_t i = 0; i < record.size; ++i) {
-      return_bypassed(
-        args, record, i, [share](float sum) { return from_float<Element>(sum * share); });
+      float const sum = args.bypass[record.bypass + i];
+      if (!is_finite(sum)) { raise_flag(args); }
+      std::uint64_t at = record.offset + i;
+      if constexpr (ending_in_shards<Codec>) {
+        if (at < args.parts.begin || at >= args.parts.end) { continue; }
+        at -= args.parts.begin;
+      }
+      args.gradient[at] = from_float<Element>(sum * share);
     }
   }
   return {};
