@@ -11,6 +11,7 @@
 #include <tersum/block/block_scan.hpp>
 #include <tersum/block/block_values.hpp>
 #include <tersum/block/cuda_context.cuh>
+#include <tersum/block/thread_norm.hpp>
 #include <tersum/block/thread_values.hpp>
 #include <tersum/quantize/block_codes.hpp>
 #include <tersum/quantize/block_levels.hpp>
@@ -456,6 +457,18 @@ __global__ void __launch_bounds__(128)
   array::load(ctx, mine, from, v);
   float const most = norm::largest(ctx, mine, nullptr, v);
   if (mine.exists() && mine.thread == 0) { largest[mine.chunk] = most; }
+}
+
+__global__ void __launch_bounds__(128) pieces_thread_norm_kernel(float const* from, float2* norms)
+{
+  tersum::cuda_context const ctx;
+  float v[32];
+  tersum::thread_values<32>::load(ctx, from + 32 * thread(), v);
+  //! [norm]
+  float const square  = tersum::thread_norm<32>::squared(ctx, v);
+  float const largest = tersum::thread_norm<32>::largest(ctx, v);
+  //! [norm]
+  norms[thread()] = {square, largest};
 }
 
 template <int Size>

@@ -53,7 +53,8 @@ __global__ void __launch_bounds__(chunk::block_threads)
     tersum::cuda_context{}, shared, values, bias, count, width, draws, signs, payload, steps);
 }
 
-__global__ void __launch_bounds__(kv_page::key::block_threads)
+// Ten blocks on a multiprocessor: there 48 registers cost no instruction.
+__global__ void __launch_bounds__(kv_page::key::block_threads, 10)
   write_keys_kernel(tersum::half const* keys, kv_page::page to)
 {
   __shared__ kv_page::rotation::storage shared;

@@ -16,6 +16,9 @@
 
 #include <tersum/block/chunk_step.hpp>
 #include <tersum/block/cuda_context.cuh>
+#include <tersum/chunk/random_chunks.hpp>
+#include <tersum/device/chunk_norms.hpp>
+#include <tersum/execute/cpu_executor.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
 
 #include <doctest/doctest.h>
@@ -31,6 +34,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <random>
@@ -526,6 +530,32 @@ TEST_CASE("[rotate] a thread rotates 16, 32 or 64 values, and back")
   check_thread_hadamard<16>();
   check_thread_hadamard<32>();
   check_thread_hadamard<64>();
+}
+
+TEST_CASE(
+  "[block] the norms of a thread's values have the bits of its chunk's, and see what is not finite")
+{
+  auto values = tests::normal_gradients(1, 128 * 32, 8)[0];
+  values[0]   = std::numeric_limits<float>::quiet_NaN();
+  values[40]  = -std::numeric_limits<float>::infinity();
+  managed const from{values};
+  managed<float2> const norms{128};
+  plain_kernels::pieces_thread_norm_kernel<<<1, 128>>>(from.get(), norms.get());
+  std::vector<float> squares(128);
+  REQUIRE(chunk_norms(cpu_executor{}, random_chunks<32>{}, values, squares).ok());
+  auto const found = norms.read();
+  CHECK(std::isnan(found[0].x));
+  CHECK(std::isnan(found[0].y));
+  CHECK(std::isinf(found[1].x));
+  CHECK(std::isinf(found[1].y));
+  for (std::size_t thread = 2; thread < 128; ++thread) {
+    float largest = 0;
+    for (std::size_t i = 0; i < 32; ++i) {
+      largest = std::max(largest, std::abs(values[32 * thread + i]));
+    }
+    CHECK(found[thread].x == squares[thread]);
+    CHECK(found[thread].y == largest);
+  }
 }
 
 }  // namespace

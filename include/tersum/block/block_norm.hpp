@@ -9,6 +9,7 @@
 #include <tersum/block/block_chunk.hpp>
 #include <tersum/block/block_context.hpp>
 #include <tersum/block/detail/ordered_sums.hpp>
+#include <tersum/block/thread_norm.hpp>
 #include <tersum/block/thread_values.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
@@ -77,9 +78,9 @@ struct block_norm {
     float parts[detail::extent(sets)];
     TERSUM_UNROLL
     for (int r = 0; r < sets; ++r) {
-      parts[r] = detail::chunk_total(ctx, sum_of<row>(ctx, sums[r]), mine, storage);
+      parts[r] = detail::chunk_total(ctx, detail::sum_neighbours<row>(ctx, sums[r]), mine, storage);
     }
-    return sum_of<sets>(ctx, parts);
+    return detail::sum_neighbours<sets>(ctx, parts);
   }
 
   //! @brief The largest magnitude of coordinates in any arrangement; NaN if one is. It needs the first `Size / 1024` floats of `storage` only,
@@ -90,12 +91,7 @@ struct block_norm {
                                                  float* storage,
                                                  float const (&v)[32])
   {
-    // As unsigned integers magnitudes order as floats do, with NaN above infinity.
-    std::uint32_t most = 0;
-    TERSUM_UNROLL
-    for (int k = 0; k < 32; ++k) {
-      most = detail::maximum(most, Context::bits(v[k]) & 0x7fffffffu);
-    }
+    std::uint32_t const most = Context::bits(thread_norm<32>::largest(ctx, v));
     return Context::from_bits(detail::chunk_maximum(ctx, most, mine, storage));
   }
 
@@ -104,18 +100,6 @@ struct block_norm {
   //! r Size/4 + 8 t + j.
   static constexpr int row  = chunk::in_warp ? 8 : detail::maximum(256 / chunk::threads, 1);
   static constexpr int sets = Size < 512 ? 4 : Size == 512 ? 2 : 1;
-
-  //! The sum of a few floats, neighbours first.
-  template <int Count, class Context>
-  [[nodiscard]] TERSUM_BODY static float sum_of(Context const&, float (&x)[detail::extent(Count)])
-  {
-    TERSUM_UNROLL
-    for (int width = 1; width < Count; width *= 2) {
-      TERSUM_UNROLL
-      for (int i = 0; i < Count; i += 2 * width) { x[i] = Context::add(x[i], x[i + width]); }
-    }
-    return x[0];
-  }
 };
 
 }  // namespace tersum::inline v0

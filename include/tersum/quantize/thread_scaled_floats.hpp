@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/block/block_context.hpp>
+#include <tersum/block/thread_norm.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
@@ -101,9 +102,8 @@ struct thread_scaled_floats {
                                           float const (&v)[detail::extent(Size)],
                                           std::uint32_t (&packed)[detail::extent(words)])
   {
-    std::uint32_t most[1] = {}, scale[1];
-    TERSUM_UNROLL
-    for (float const x : v) { most[0] = detail::maximum(most[0], Context::bits(x) & 0x7fffffffu); }
+    std::uint32_t const most[1] = {Context::bits(thread_norm<Size>::largest(ctx, v))};
+    std::uint32_t scale[1];
     encode_groups(ctx, Element{}, number, key, unit, most, v, packed, scale);
     return scale[0];
   }

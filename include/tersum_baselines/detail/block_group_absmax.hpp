@@ -10,6 +10,7 @@
 #pragma once
 
 #include <tersum/block/detail/ordered_sums.hpp>
+#include <tersum/block/thread_norm.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
@@ -64,11 +65,7 @@ TERSUM_BODY void block_maxima(Context const& ctx, float const (&v)[32], std::uin
 {
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
-    most[r] = 0;
-    TERSUM_UNROLL
-    for (int i = 0; i < 8; ++i) {
-      most[r] = maximum(most[r], Context::bits(v[8 * r + i]) & 0x7fffffffu);
-    }
+    most[r] = Context::bits(thread_norm<8>::largest(ctx, v + 8 * r));
     TERSUM_UNROLL
     for (unsigned step = 1; step < Quantizer::block / 8; step *= 2) {
       most[r] = maximum(most[r], ctx.shuffle_xor(most[r], step));

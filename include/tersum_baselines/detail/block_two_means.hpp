@@ -11,6 +11,7 @@
 
 #include <tersum/block/block_group.hpp>
 #include <tersum/block/detail/ordered_sums.hpp>
+#include <tersum/block/thread_norm.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/block_part_codes.hpp>
@@ -59,10 +60,8 @@ struct part_codes<group_two_means<Block>> {
   TERSUM_BODY static void encode(
     Part const& own, float const (&v)[32], dither_key const&, float share_of, std::uint32_t* part)
   {
-    using context      = typename Part::context_type;
-    std::uint32_t most = 0;
-    TERSUM_UNROLL
-    for (int k = 0; k < 32; ++k) { most = maximum(most, context::bits(v[k]) & 0x7fffffffu); }
+    using context            = typename Part::context_type;
+    std::uint32_t const most = context::bits(thread_norm<32>::largest(own.ctx, v));
     float const whole = context::from_bits(chunk_maximum(own.ctx, most, own.mine, own.storage));
     bool const sound  = whole < 0x1p100f && whole >= 0x1p-100f;
     std::uint32_t ends[4];
