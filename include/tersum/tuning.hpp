@@ -73,7 +73,8 @@ struct cuda_tuning {
   int select_blocks_of_widths = 3;   //!< and of several.
   int encode_blocks_of_widths = 9;   //!< Codes of several widths: encoding
   int decode_blocks_of_widths = 9;   //!< and decoding; sums by butterflies, of one width, too;
-  int decode_blocks           = 10;  //!< decoding parts of up to 4 bits; on sm_100 one fewer.
+  int decode_blocks           = 10;  //!< decoding parts of up to 4 bits; on sm_100 one fewer;
+  int decode_blocks_of_scales = 5;   //!< decoding parts in a metric that the library keeps.
   int owner_blocks            = 8;   //!< What the owners of parts keep, without a metric.
   int product_blocks          = 3;   //!< Low rank: products with a factor,
   int factor_blocks           = 2;   //!< orthonormal columns,

@@ -37,6 +37,7 @@ struct other_tuning {
                                          .encode_blocks_of_widths = 1,
                                          .decode_blocks_of_widths = 1,
                                          .decode_blocks           = 1,
+                                         .decode_blocks_of_scales = 1,
                                          .product_blocks          = 1,
                                          .factor_blocks           = 1,
                                          .rebuild_blocks          = 1,

@@ -54,7 +54,9 @@ template <class T> concept has_fma          = requires(float v) { { T::fma(v, v,
 template <class T> concept has_wide_fma     = requires(double v) { { T::fma(v, v, v) } -> std::same_as<double>; };
 template <class T> concept has_two_at_once  = requires(float& v) { T::butterfly(v, v); T::two_butterflies(v, v, v, v); T::two_fma(v, v, v, v); }; //!< (a, b) becomes sum and difference; so do (a0, b0) and (a1, b1) of a0, a1, b0, b1; a b + c in the place of two a.
 template <class T> concept has_moderate     = requires(float v) { { T::divide_moderate(v, v) } -> std::same_as<float>; { T::square_root_moderate(v) } -> std::same_as<float>; }; //!< Of operands and results from 2^-100 to 2^100; others give anything.
+template <class T> concept has_root_from_zero = requires(float v) { { T::square_root_from_zero(v) } -> std::same_as<float>; }; //!< Of 0 and of finite numbers from 2^-100 on; of others that is not finite.
 template <class T> concept has_fma_within_one = requires(float v) { { T::fma_within_one(v, v, v) } -> std::same_as<float>; };         //!< `fma`, or what is nearest to it from 0 to 1.
+template <class T> concept has_max_magnitude  = requires(float v) { { T::max_magnitude(v, v) } -> std::same_as<float>; };              //!< The larger of the first, from 0 on, and the magnitude of the second; NaN if either is.
 template <class T> concept has_value        = requires(half v) { { T::value(v) } -> std::same_as<float>; };                        //!< Of float, half and bfloat16.
 template <class T> concept has_rounding     = requires(float v) { { T::template element<half>(v) } -> std::same_as<half>; };       //!< To the nearest of these.
 template <class T> concept has_finite_rounding = requires(float v) { { T::template finite_element<half>(v) } -> std::same_as<half>; }; //!< To the nearest that is finite.
@@ -85,7 +87,7 @@ template <class T> concept block_context = has_thread_rank<T> && has_block_rank<
   && has_sync_warp<T> && has_sync_block<T> && has_shuffle<T> && has_shuffle_xor<T> && has_warp_sum<T> && has_warp_max<T>
   && has_load<T> && has_store<T> && has_store_global<T> && has_shared<T> && has_atomic_add<T> && has_atomic_max<T> && has_is_last<T>
   && has_add<T> && has_subtract<T> && has_multiply<T> && has_fma<T> && has_wide_fma<T> && has_divide<T> && has_square_root<T>
-  && has_two_at_once<T> && has_moderate<T> && has_fma_within_one<T>
+  && has_two_at_once<T> && has_moderate<T> && has_root_from_zero<T> && has_fma_within_one<T> && has_max_magnitude<T>
   && has_value<T> && has_rounding<T> && has_pack<T> && has_finite_rounding<T> && has_finite_pack<T>
   && has_float_bits<T> && has_from_bits<T> && has_select_bytes<T> && has_add_clamp<T> && has_population<T> && has_dot_bytes<T>
   && has_add_pair<T> && has_pair_limits<T> && has_minus_pair<T> && has_product<T>;

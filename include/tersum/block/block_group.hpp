@@ -41,6 +41,11 @@ struct context_arithmetic {
   TERSUM_EXEC_CHECK_DISABLE
   [[nodiscard]] TERSUM_INLINE static float square_root(float a) { return Context::square_root(a); }
   TERSUM_EXEC_CHECK_DISABLE
+  [[nodiscard]] TERSUM_INLINE static float square_root_from_zero(float a)
+  {
+    return Context::square_root_from_zero(a);
+  }
+  TERSUM_EXEC_CHECK_DISABLE
   [[nodiscard]] TERSUM_INLINE static float fma(float a, float b, float c)
   {
     return Context::fma(a, b, c);

@@ -10,8 +10,6 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 
-#include <cstdint>
-
 namespace tersum::inline v0 {
 
 namespace detail {
@@ -33,7 +31,7 @@ template <int Count, class Context>
 //! @brief The norms of `Size` values, all of them in the registers of one thread.
 //!
 //! It needs no shared memory and no barrier, and threads may call it alone. Values of a chunk that several threads share take
-//! `block_norm`, which is made of it. On sm_90 a value takes two instructions for either norm.
+//! `block_norm`, which is made of it. On sm_90 a value takes one instruction for its magnitude and two for its square.
 //!
 //! @par Example
 //! @snippet bench/plain_kernels.cuh norm
@@ -57,13 +55,10 @@ struct thread_norm {
   template <block_context Context>
   [[nodiscard]] TERSUM_BODY static float largest(Context const&, float const* v)
   {
-    // As unsigned integers magnitudes order as floats do, with NaN above infinity.
-    std::uint32_t most = 0;
+    float most = 0.0f;
     TERSUM_UNROLL
-    for (int i = 0; i < Size; ++i) {
-      most = detail::maximum(most, Context::bits(v[i]) & 0x7fffffffu);
-    }
-    return Context::from_bits(most);
+    for (int i = 0; i < Size; ++i) { most = Context::max_magnitude(most, v[i]); }
+    return most;
   }
 };
 

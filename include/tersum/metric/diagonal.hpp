@@ -12,6 +12,26 @@
 
 namespace tersum::inline v0 {
 
+namespace detail {
+
+//! @brief The square root of zero or a number from 2^-100 on. That of others, such as infinity, may be NaN.
+//! @{
+template <class Arithmetic>
+[[nodiscard]] TERSUM_INLINE float root_from_zero(Arithmetic const&, float value)
+{
+  return Arithmetic::square_root(value);
+}
+TERSUM_EXEC_CHECK_DISABLE
+template <class Arithmetic>
+requires requires { Arithmetic::square_root_from_zero(1.0f); }
+[[nodiscard]] TERSUM_INLINE float root_from_zero(Arithmetic const&, float value)
+{
+  return Arithmetic::square_root_from_zero(value);
+}
+//! @}
+
+}  // namespace detail
+
 //! @brief The caller writes the scales, into `metric_scales` of the state: for example Adam's square root of the second moment.
 //!
 //! All ranks must write the same bits, before `measure` of the step for which they hold; `initialize` makes them zeros. A
@@ -64,18 +84,24 @@ struct kept_diagonal_in {
     float const all = steps_before + prior;
     return all < horizon ? all : horizon;
   }
-  //! With n steps averaged sqrt((1 - 1 / n) scale^2 + mean^2 / n). Products go into divisions only, so that no compiler can
-  //! contract them.
+  //! @brief With n steps averaged sqrt((1 - 1 / n) scale^2 + mean^2 / n).
+  //!
+  //! A product with 1 / n, which is the same for all values, and two fused additions are the quotient with all bits right
+  //! (Brisebarre, Muller, Raina: Accelerating correctly rounded floating-point division when the divisor is known in advance, 2004).
   template <class Arithmetic>
-  [[nodiscard]] TERSUM_HOST_DEVICE float update(Arithmetic const&,
+  [[nodiscard]] TERSUM_HOST_DEVICE float update(Arithmetic const& math,
                                                 float value,
                                                 float scale,
                                                 float steps_before) const
   {
     float const change =
       Arithmetic::multiply(Arithmetic::subtract(value, 1.0f), Arithmetic::add(value, 1.0f));
-    float const part = Arithmetic::divide(change, steps_averaged(steps_before));
-    return Arithmetic::multiply(scale, Arithmetic::square_root(Arithmetic::add(1.0f, part)));
+    float const steps    = steps_averaged(steps_before);
+    float const inverse  = Arithmetic::divide(1.0f, steps);
+    float const quotient = Arithmetic::multiply(change, inverse);
+    float const part =
+      Arithmetic::fma(Arithmetic::fma(-quotient, steps, change), inverse, quotient);
+    return Arithmetic::multiply(scale, detail::root_from_zero(math, Arithmetic::add(1.0f, part)));
   }
 };
 

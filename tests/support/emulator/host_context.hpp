@@ -225,6 +225,13 @@ class host_context {
   }
   [[gnu::noinline]] static float divide_moderate(float a, float b) { return a / b; }
   [[gnu::noinline]] static float square_root_moderate(float a) { return std::sqrt(a); }
+  [[gnu::noinline]] static float square_root_from_zero(float a) { return std::sqrt(a); }
+
+  [[nodiscard]] static float max_magnitude(float most, float a)
+  {
+    return std::isnan(most) || std::isnan(a) ? std::numeric_limits<float>::quiet_NaN()
+                                             : std::max(most, std::abs(a));
+  }
 
   [[nodiscard]] static float fma_within_one(float a, float b, float c)
   {

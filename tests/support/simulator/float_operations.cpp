@@ -256,6 +256,12 @@ void add_float_operations(operation_table& t)
     add<chosen<W>, W, W, W, bool>(t, "selp" + name);
     add_comparisons<T>(t, type.name);
   });
+  add<[](float a, float b) {
+    return std::isnan(a) || std::isnan(b) ? std::bit_cast<float>(0x7fffffffU) : std::max(a, b);
+  },
+      float,
+      float,
+      float>(t, "max.NaN.f32");
   add<[](float a, float b, float c) { return std::min(1.0f, std::max(0.0f, std::fma(a, b, c))); },
       float,
       float,

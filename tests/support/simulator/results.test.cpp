@@ -166,6 +166,7 @@ TEST_CASE("[simulator] floating point is rounded to nearest, and a NaN has one p
   check("add.rn.f32 %f4, %f1, %f2; mov.b32 %r0, %f4;", {bits(nan), bits(3)}, 0x7fffffff);
   check("min.f32 %f4, %f1, %f2; mov.b32 %r0, %f4;", {bits(nan), bits(3)}, bits(3));
   check("max.f32 %f4, %f1, %f2; mov.b32 %r0, %f4;", {bits(-0.0F), bits(0)}, 0);
+  check("max.NaN.f32 %f4, %f1, %f2; mov.b32 %r0, %f4;", {bits(1), bits(nan)}, 0x7fffffff);
   check("neg.f32 %f4, %f1; mov.b32 %r0, %f4;", {0x7fc00001}, 0xffc00001);
   check("setp.neu.f32 %p1, %f1, %f1; selp.u32 %r0, 1, 2, %p1;", {bits(nan)}, 1);
   check("setp.ne.f32 %p1, %f1, %f1; selp.u32 %r0, 1, 2, %p1;", {bits(nan)}, 2);

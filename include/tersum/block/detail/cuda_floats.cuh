@@ -83,6 +83,15 @@ struct cuda_floats {
   static __device__ __forceinline__ float divide(float a, float b) { return __fdiv_rn(a, b); }
   static __device__ __forceinline__ float square_root(float a) { return __fsqrt_rn(a); }
 
+  //! The square root of `a`, which zero has instead of the number `about` it that has an inverse.
+  static __device__ __forceinline__ float refined_root(float a, float about)
+  {
+    float guess;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(guess) : "f"(about));
+    float const root = __fmul_rn(a, guess);
+    return __fmaf_rn(__fmaf_rn(-root, root, a), __fmul_rn(guess, 0.5f), root);
+  }
+
   //! @name The same of moderate values
   //! The steps that nvcc itself takes where nothing is close to overflow or underflow; it adds a hundred instructions for the rest.
   //! @{
@@ -96,12 +105,20 @@ struct cuda_floats {
   }
   static __device__ __forceinline__ float square_root_moderate(float a)
   {
-    float guess;
-    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(guess) : "f"(a));
-    float const root = __fmul_rn(a, guess);
-    return __fmaf_rn(__fmaf_rn(-root, root, a), __fmul_rn(guess, 0.5f), root);
+    return refined_root(a, a);
+  }
+  static __device__ __forceinline__ float square_root_from_zero(float a)
+  {
+    return refined_root(a, ::fmaxf(a, 0x1p-100f));
   }
   //! @}
+
+  static __device__ __forceinline__ float max_magnitude(float most, float a)
+  {
+    float larger;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(most), "f"(::fabsf(a)));
+    return larger;
+  }
 
   static __device__ __forceinline__ float fma_within_one(float a, float b, float c)
   {

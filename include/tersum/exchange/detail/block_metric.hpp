@@ -11,6 +11,7 @@
 #include <tersum/block/block_values.hpp>
 #include <tersum/block/detail/eight_values.hpp>
 #include <tersum/block/detail/ordered_sums.hpp>
+#include <tersum/block/thread_norm.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
@@ -35,7 +36,6 @@ template <bool Edge, bool InRows = Edge, class Codec, class Element, class Conte
                                             own_chunk<Codec> const& mine,
                                             float (&scales)[32])
 {
-  std::uint32_t largest         = 0;
   auto const* const from        = args.metric.scales + mine.offset;
   [[maybe_unused]] bool at_once = moves_in_eights<Codec::chunk_size>(from, mine.length);
   TERSUM_UNROLL
@@ -48,11 +48,7 @@ template <bool Edge, bool InRows = Edge, class Codec, class Element, class Conte
       load_quarter<true>(ctx, mine, mine.active, from, r, scales + 8 * r);
     }
   }
-
-  TERSUM_UNROLL
-  for (int i = 0; i < 32; ++i) {
-    largest = maximum(largest, Context::bits(scales[i]) & 0x7fffffffu);
-  }
+  std::uint32_t const largest = Context::bits(thread_norm<32>::largest(ctx, scales));
   return Context::from_bits(
     chunk_maximum(ctx, largest, mine, static_cast<float*>(nullptr)));  // chunks lie in warps
 }
@@ -136,22 +132,21 @@ TERSUM_BODY void leave_metric(Context const& ctx,
     float const square  = mine.active ? first_square(math, args, mine.chunk, decoded) : decoded;
     first               = first_scale(math, square, static_cast<std::uint32_t>(mine.length));
   }
-  [[maybe_unused]] std::uint32_t draw = 0;
-  if constexpr (!std::is_same_v<scale_type, float>) {
-    draw = first_draw(mine.chunk, args.header->sign_key);
-  }
-  TERSUM_UNROLL
-  for (int i = 0; i < 32; ++i) {
-    float const scale = raised_scale(scales[i], least);
-    float next        = first;
-    if (!unknown) { next = args.codec.metric.update(math, v[i], scale, before); }
-    if constexpr (std::is_same_v<scale_type, float>) {
-      if (is_finite(next)) { scales[i] = next; }
-    } else {
-      auto const at = static_cast<std::uint32_t>(mine.coordinate(i));
-      scales[i]     = kept_scale<scale_type>(next, scales[i], draw + at * draw_stride);
+  std::uint32_t const draw = first_draw(mine.chunk, args.header->sign_key);
+  auto const kept          = [&](float next, int i) {
+    auto const at = static_cast<std::uint32_t>(mine.coordinate(i));
+    return kept_scale<scale_type>(next, scales[i], draw + at * draw_stride);
+  };
+  if (unknown) {  // whose values are in units of 1
+    TERSUM_UNROLL
+    for (int i = 0; i < 32; ++i) { scales[i] = kept(first, i); }
+  } else {
+    TERSUM_UNROLL
+    for (int i = 0; i < 32; ++i) {
+      float const scale = raised_scale(scales[i], least);
+      scales[i]         = kept(args.codec.metric.update(math, v[i], scale, before), i);
+      v[i]              = Context::multiply(v[i], scale);
     }
-    v[i] = Context::multiply(v[i], scale);
   }
   if (!step_is_poisoned(args)) { store_coordinates<Edge>(ctx, args.metric.scales, mine, scales); }
 }

@@ -170,8 +170,9 @@ struct decode_parts_kernel : first_chunk, kernel_of_parts {
   static constexpr int fewer = 0;
 #endif
   template <class Codec, tuning Tuning = tuning{}>
-  static constexpr int blocks =
-    bounded<Codec> ? Tuning.cuda.decode_blocks - fewer : widths::template blocks<Codec, Tuning>;
+  static constexpr int blocks = bounded<Codec>        ? Tuning.cuda.decode_blocks - fewer
+                                : keeps_metric<Codec> ? Tuning.cuda.decode_blocks_of_scales
+                                                      : widths::template blocks<Codec, Tuning>;
   TERSUM_RUNS(decode_parts<Edge>(ctx, args, first))
 };
 //! @}
