@@ -6,7 +6,7 @@
 //! scale for each 1024 (`compress`, `decompress`), beside casts and codecs that make the same of as many floats. Bits are what the sample
 //! gradients come to.
 
-#include "support/cpu_bench.hpp"
+#include "support/cpu_presets.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -322,11 +322,25 @@ template <class Library>
   }
 }
 
+//! The nearest codes between plus and minus the largest magnitude of 1024, without a rotation: what `rows_4` and `tensor_8` do.
+template <int Bits>
+using unrotated = tersum::codec<tersum::fixed_chunks<1024>,
+                                tersum::no_rotation,
+                                tersum::summed_codes<tersum::absmax_range<>,
+                                                     tersum::nearest_quantizer<Bits>,
+                                                     tersum::saturating_sum<Bits>>,
+                                tersum::in_wire>;
+
 [[maybe_unused]] bool const registered = [] {
   for (std::string_view const preset :
        {"fp16", "bf16", "rotated_sat4", "rotated_sat8", "two_shot_4"}) {
     add_presets({"compress", part::local, preset});
     add_presets({"decompress", part::decode, preset});
+  }
+  for (operation const what :
+       {operation{"compress", part::local}, operation{"decompress", part::decode}}) {
+    add_preset<float>(what, "unrotated_4", unrotated<4>{});
+    add_preset<float>(what, "unrotated_8", unrotated<8>{});
   }
   add_library(bytes_of_tensor{});
   add_library(nibbles_of_rows{});

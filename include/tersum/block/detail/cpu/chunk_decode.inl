@@ -4,11 +4,13 @@
 //! @file
 //! Summed codes of one chunk to their mean on one CPU thread, on top of chunk_rows.inl.
 
-//! @brief Unpacks one block of rows and begins the inverse transform.
+//! @brief Unpacks one block of rows and begins the inverse transform. Where there is none and rows lie as the gradient does, it
+//! stores the values.
 template <class Codec, chunk_pointer To>
 TERSUM_SIMD void decode_block(int world,
                               int block,
                               int part,
+                              float scale,
                               std::uint32_t const* chunk_words,
                               To to,
                               float* rows,
@@ -54,8 +56,14 @@ TERSUM_SIMD void decode_block(int world,
     if constexpr (levels > 0) { row_butterflies<0, (levels < 2 ? levels : 2)>(v); }
     TERSUM_UNROLL
     for (int c = 0; c < 4; ++c) {
-      fetch_beyond<true>(to + (static_cast<int>(first_row - rows) + (4 * m + c) * stride));
-      store(first_row + (4 * m + c) * stride, v[c]);
+      To const at = to + (static_cast<int>(first_row - rows) + (4 * m + c) * stride);
+      if (levels == 0 && !shape::joined) {
+        fetch_beyond<true, tuning{}.cpu.write_ahead * 3 / 2>(at);
+        store_values(at, within_range<typename stored_element<To>::type>(v[c] * broadcast(scale)));
+      } else {
+        fetch_beyond<true>(at);
+        store(first_row + (4 * m + c) * stride, v[c]);
+      }
     }
   }
   if constexpr (levels > 2) {
@@ -95,11 +103,13 @@ TERSUM_TARGET inline void decode_chunk(int world,
   chunk_step counts{};
   for (int block = 0; block < shape::blocks; ++block) {
     for (int part = 0; part < shape::split; ++part) {
-      decode_block<Codec>(world, block, part, chunk_words, to, rows, counts);
+      decode_block<Codec>(world, block, part, scale, chunk_words, to, rows, counts);
     }
   }
   if (Codec::rotates_chunks) { middle_rows<size>(rows); }
-  store_rows<size, Codec::rotates_chunks>(to, signs, scale, rows);
+  if (Codec::rotates_chunks || shape::joined) {
+    store_rows<size, Codec::rotates_chunks>(to, signs, scale, rows);
+  }
   if (saturates<Codec>) { step.saturated = counts.saturated; }
   if (tracks<Codec>) { step.square_sum = counts.square_sum; }
 }

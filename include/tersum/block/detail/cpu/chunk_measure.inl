@@ -54,7 +54,8 @@ TERSUM_TARGET inline std::uint32_t largest_magnitude(std::uint64_t sign_key,
                                                      From from)
 {
   constexpr int size = Codec::chunk_size;
+  if (!Codec::rotates_chunks) { return float_bits(largest_of(from, size)); }
   alignas(64) float rows[extent(size)];
-  rotate_to_rows<size, Codec::rotates_chunks>(sign_key, chunk, from, rows);
-  return float_bits(largest_of(rows, std::size_t{size}));
+  rotate_to_rows<size>(sign_key, chunk, from, rows);
+  return float_bits(largest_of(+rows, size));
 }

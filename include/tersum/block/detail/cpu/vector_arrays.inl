@@ -218,18 +218,17 @@ TERSUM_TARGET inline void add_values(Element const* a,
 }
 
 //! @brief The largest of the magnitudes, NaN above infinity.
-template <class Scale>
-TERSUM_TARGET inline float largest_of(Scale const* from, std::size_t count)
+template <chunk_pointer From>
+TERSUM_TARGET inline float largest_of(From from, int count)
 {
-  words largest = {};
-  std::size_t i = 0;
+  integers largest = {};
+  int i            = 0;
   for (; i + width <= count; i += width) {
-    largest = larger(to_bits(load_values(from + i)) & 0x7fffffffu, largest);
+    fetch_beyond<false>(from + i);
+    largest = larger((integers)(to_bits(load_values(from + i)) & 0x7fffffffu), largest);
   }
-  std::uint32_t most = largest_lane(largest);
-  for (std::size_t left = count % width; left > 0; --left, ++i) {
-    most = maximum(most, float_bits(to_float(from[i])) & 0x7fffffffu);
-  }
+  std::uint32_t most = largest_lane((words)largest);
+  for (; i < count; ++i) { most = maximum(most, float_bits(to_float(from[i])) & 0x7fffffffu); }
   return bits_float(most);
 }
 

@@ -114,7 +114,8 @@ void fill_chunk(Element* to, std::uint32_t count, float value)
 #define TERSUM_SIMD_SOURCE <tersum/block/detail/cpu/vector_kernels.inl>
 #include <tersum/block/detail/cpu/instruction_sets.inl>
 
-// Vectors of 16 floats take chunks of at least 256 coordinates, or of 512 with codebooks, whose lanes hold 32.
+// Vectors of 16 floats take chunks of at least 256 coordinates, or of 512 with codebooks, whose lanes hold 32. Decoded floats that are not
+// rotated are left to vectors of 8, which store them in their order, not in halves of a chunk by turns.
 
 template <class Codec, class... Arguments>
 void encode_chunk(instruction_set set, Codec const& codec, Arguments&&... arguments)
@@ -147,7 +148,7 @@ TERSUM_KERNEL(store_whole)
 TERSUM_KERNEL_OF(reduce_stretch, true, TERSUM_LIST(class Op), Op)
 TERSUM_KERNEL_OF(square_norm, true, TERSUM_LIST(int Size), Size)
 TERSUM_KERNEL_OF(largest_magnitude, Codec::chunk_size >= 256, TERSUM_LIST(class Codec), Codec)
-TERSUM_KERNEL_OF(decode_chunk, Codec::chunk_size >= 256, TERSUM_LIST(class Codec), Codec)
+TERSUM_KERNEL_OF(decode_chunk, (Codec::chunk_size >= 256 && (Codec::rotates_chunks || !(std::is_same_v<std::decay_t<Arguments>, float*> || ...))), TERSUM_LIST(class Codec), Codec)
 TERSUM_KERNEL_OF(rotate_to_rows, Size >= 512, TERSUM_LIST(int Size, bool... Rotate), Size, Rotate...)
 TERSUM_KERNEL_OF(rotate_from_rows, Size >= 512, TERSUM_LIST(int Size, bool... Rotate), Size, Rotate...)
 TERSUM_KERNEL_OF(quantize_rows, Size >= 512, TERSUM_LIST(class Quantizer, int Size), Quantizer, Size)

@@ -219,7 +219,7 @@ class chunk_in_rows {
   void leave_metric(Decode const& decode_to) const
   {
     auto const& metric  = args.codec.metric;
-    float const largest = largest_of(set, scales(), entry.length);
+    float const largest = largest_of(set, scales(), length());
     float const lowest  = least_scale(math{}, metric, largest);
     bool const keeps    = !step_is_poisoned(args);
     if constexpr (has_steps_averaged<typename Codec::metric_type>) {
@@ -271,7 +271,7 @@ class chunk_in_rows {
   {
     alignas(64) array decoded;
     std::copy_n(values, size, decoded);
-    float const largest = largest_of(set, scales(), entry.length);
+    float const largest = largest_of(set, scales(), length());
     float const lowest  = least_scale(math{}, args.codec.metric, largest);
     to_own_units(values);
     if (!step_is_poisoned(args)) { keep_scales(decoded, largest, lowest); }
@@ -296,7 +296,7 @@ class chunk_in_rows {
   //! What scales are raised to.
   [[nodiscard]] float least() const
   {
-    return least_scale(math{}, args.codec.metric, largest_of(set, scales(), entry.length));
+    return least_scale(math{}, args.codec.metric, largest_of(set, scales(), length()));
   }
 
  private:

@@ -53,7 +53,7 @@ struct chunk_codes<Quantizer, Size> {
   [[nodiscard]] static float encode(
     instruction_set set, dither_key const&, std::uint64_t, float const* values, std::uint32_t* to)
   {
-    float const scale = scale_of_elements<element>(largest_of(set, values, std::size_t{Size}));
+    float const scale = scale_of_elements<element>(largest_of(set, values, Size));
     if (scale > 0.0f) {
       float const inverse = inverse_of_scale(scale);
       static_cast<void>(
