@@ -44,4 +44,11 @@ concept message_transport = has_ranks<T> && requires(T& t,
     } -> std::same_as<status>;
 };
 
+namespace detail {
+
+//! A hundred years: added to the time of now, the longest wait would be a time of long ago.
+inline constexpr std::chrono::hours longest_wait{24 * 365 * 100};
+
+}  // namespace detail
+
 }  // namespace tersum::inline v0

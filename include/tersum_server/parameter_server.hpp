@@ -9,7 +9,6 @@
 #include <tersum/status.hpp>
 #include <tersum_server/detail/job_threads.hpp>
 #include <tersum_server/detail/piece_coder.hpp>
-#include <tersum_server/detail/saturated_time.hpp>
 #include <tersum_server/message_header.hpp>
 #include <tersum_server/message_transport.hpp>
 #include <tersum_server/served_plan.hpp>
@@ -18,7 +17,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <stop_token>
 #include <vector>
@@ -119,7 +117,7 @@ class parameter_server {
   //! What feedback keeps of a compressed piece.
   [[nodiscard]] std::span<residual_element<Down>> kept(std::size_t piece) requires(feeds_back<Down>)
   {
-    return pieces_[piece]->down->kept();
+    return pieces_[piece]->down.kept();
   }
   //! @}
 
@@ -130,6 +128,8 @@ class parameter_server {
   enum class phase { waits, is_open, is_added };
 
   struct piece_state {
+    piece_state(served_plan<Up, Down> const& plan, std::size_t number);
+
     phase now          = phase::waits;
     std::uint64_t step = 0;   // that is open or added, or the next one
     clock::time_point end{};  // its deadline
@@ -145,8 +145,8 @@ class parameter_server {
     bool has_answer        = false;
     std::uint64_t answered = 0;
     std::uint32_t counted  = 0;
-    std::optional<detail::piece_coder<typename up_decoder::codec_type>> up;
-    std::optional<detail::piece_coder<Down>> down;
+    detail::piece_coder<typename up_decoder::codec_type> up;
+    detail::piece_coder<Down> down;
     status outcome;
   };
 
@@ -155,26 +155,21 @@ class parameter_server {
   [[nodiscard]] status take_pull(message_header const& header, Transport& transport);
   void open(std::size_t number, std::uint64_t step);
   void open_kept(std::size_t number);
-  void keep_early(piece_state& piece,
-                  message_header const& header,
-                  std::span<std::byte const> payload);
-  void put(piece_state& piece,
-           message_header const& header,
-           std::span<std::byte const> payload) const;
   [[nodiscard]] bool is_complete(piece_state const& piece) const;
   [[nodiscard]] bool is_far(std::uint64_t step) const noexcept
   {
     return step > present_ && step - present_ > most_ahead;
   }
   void close(std::size_t number);
-  void add(piece_state& piece, std::size_t number);
+  static void add(piece_state& piece);
   template <class Transport>
   [[nodiscard]] status answer(piece_state& piece,
                               std::size_t number,
                               std::size_t worker,
                               Transport& transport);
   template <class Transport>
-  [[nodiscard]] status tell_step(std::size_t number,
+  [[nodiscard]] status tell_step(piece_state const& piece,
+                                 std::size_t number,
                                  std::size_t worker,
                                  std::uint64_t asked,
                                  Transport& transport);
@@ -183,7 +178,11 @@ class parameter_server {
   template <class Transport>
   [[nodiscard]] status take(std::span<std::byte const> message, int from, Transport& transport);
   [[nodiscard]] status check_message(message_header const& header, int from) const;
-  void refuse(status const& why);
+  void refuse(status const& why)
+  {
+    refusal_ = why;
+    ++counts_.refused;
+  }
   [[nodiscard]] std::chrono::microseconds close_due();
 
   served_plan<Up, Down> plan_;

@@ -9,7 +9,6 @@
 #include <tersum/status.hpp>
 #include <tersum_server/detail/job_threads.hpp>
 #include <tersum_server/detail/piece_coder.hpp>
-#include <tersum_server/detail/saturated_time.hpp>
 #include <tersum_server/message_header.hpp>
 #include <tersum_server/message_transport.hpp>
 #include <tersum_server/served_plan.hpp>
@@ -99,7 +98,7 @@ class parameter_worker {
   //! What feedback keeps of a compressed piece.
   [[nodiscard]] std::span<residual_element<Up>> kept(std::size_t piece) requires(feeds_back<Up>)
   {
-    return pieces_[piece]->up->kept();
+    return pieces_[piece]->up.kept();
   }
 
  private:
@@ -110,6 +109,10 @@ class parameter_worker {
   enum class phase { idle, is_encoded, waits, is_decoded, is_missed };
 
   struct piece_state {
+    piece_state(served_plan<Up, Down> const& plan,
+                std::size_t number,
+                worker_options const& options);
+
     phase now = phase::idle;
     std::span<float> gradient;
     float gain = 1;
@@ -117,17 +120,19 @@ class parameter_worker {
     clock::time_point asked{};
     std::uint32_t counted = 0;
     bool in_mean          = true;
-    std::optional<detail::piece_coder<Up>> up;
+    detail::piece_coder<Up> up;
     std::optional<detail::piece_coder<typename up_decoder::codec_type>> back;
-    std::optional<detail::piece_coder<typename down_decoder::codec_type>> down;
+    detail::piece_coder<typename down_decoder::codec_type> down;
     std::vector<float> lost;
     status outcome;
   };
 
-  void encode(piece_state& piece) const;
   void decode(piece_state& piece) const;
   void take_back(piece_state& piece) const;
-  [[nodiscard]] message_header header_of(message_kind kind, std::size_t number) const;
+  [[nodiscard]] message_header header_of(message_kind kind, std::size_t number) const
+  {
+    return plan_.header(kind, number, static_cast<std::size_t>(options_.number), step_);
+  }
   [[nodiscard]] status ask(std::size_t number);
   [[nodiscard]] status send_done();
   [[nodiscard]] status take(std::span<std::byte const> message, int from);

@@ -88,6 +88,21 @@ class served_plan {
   //! A hash of all of it: messages of unlike plans are refused.
   [[nodiscard]] std::uint64_t fingerprint() const noexcept { return fingerprint_; }
 
+  //! A message about a piece, which a worker sends or gets.
+  [[nodiscard]] message_header header(message_kind kind,
+                                      std::size_t piece,
+                                      std::size_t worker,
+                                      std::uint64_t step) const noexcept
+  {
+    message_header out;
+    out.kind        = kind;
+    out.piece       = static_cast<std::uint32_t>(piece);
+    out.worker      = static_cast<std::uint32_t>(worker);
+    out.step        = step;
+    out.fingerprint = fingerprint_;
+    return out;
+  }
+
   //! @name Plans of a compressed piece
   //! @{
   [[nodiscard]] plan<Up> up(std::size_t piece) const { return plan_of(up_, piece); }

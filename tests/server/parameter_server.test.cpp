@@ -152,13 +152,7 @@ struct bench {
                                       int k,
                                       std::uint64_t step) const
   {
-    message_header h;
-    h.kind        = kind;
-    h.piece       = piece;
-    h.worker      = static_cast<std::uint32_t>(k);
-    h.step        = step;
-    h.fingerprint = plan.fingerprint();
-    return h;
+    return plan.header(kind, piece, static_cast<std::size_t>(k), step);
   }
   void send(message_header h, std::span<std::byte const> payload)
   {
@@ -676,11 +670,11 @@ TEST_CASE("[server] the gain is that of the first worker in the mean")
   auto const mean_after = [&](float of_first, float of_second, bool second_comes_first) {
     bench b{plan, 1s};
     std::vector<float> x = gradients_of({256}, 0, 0)[0];
-    detail::piece_coder<clan> coder{plan.up(0), seed, 1};
+    detail::piece_coder<clan> coder{plan.up(0), true, seed, 1};
+    std::vector<std::byte> codes(plan.push_bytes(0));
     message_header h;
     for (std::uint64_t step = 0; step < 2; ++step) {
-      REQUIRE(coder.encode(step, 1, x) == status{});
-      std::vector<std::byte> const codes(coder.payload().begin(), coder.payload().end());
+      REQUIRE(coder.encode(step, 1, x, codes) == status{});
       for (int i = 0; i < 2; ++i) {
         int const k = second_comes_first ? 1 - i : i;
         h           = b.header(message_kind::push, 0, k, step);
@@ -763,18 +757,18 @@ TEST_CASE("[server] what is not finite poisons its chunk for a step, and no resi
   bench b{plan_of({512}, 2), 1s};
   std::vector<std::unique_ptr<detail::piece_coder<clan>>> coders;
   for (std::uint64_t k = 0; k < 2; ++k) {
-    coders.push_back(std::make_unique<detail::piece_coder<clan>>(b.plan.up(0), seed, k + 1));
+    coders.push_back(std::make_unique<detail::piece_coder<clan>>(b.plan.up(0), true, seed, k + 1));
   }
+  std::vector<std::byte> payload(b.plan.push_bytes(0));
   detail::piece_coder<std::decay_t<decltype(b.plan.down_decoder(0).codec())>> decoder{
-    b.plan.down_decoder(0), seed, 0};
+    b.plan.down_decoder(0), true, seed, 0};
   for (std::uint64_t step = 0; step < 3; ++step) {
     std::vector<float> const before(b.serving.kept(0).begin(), b.serving.kept(0).end());
     for (int k = 0; k < 2; ++k) {
       auto in = gradients_of({512}, k, static_cast<int>(step))[0];
       if (step == 1 && k == 1) { in[300] = std::numeric_limits<float>::quiet_NaN(); }
-      auto& coder = *coders[static_cast<std::size_t>(k)];
-      REQUIRE(coder.encode(step, 1, in) == status{});
-      b.send(b.header(message_kind::push, 0, k, step), coder.payload());
+      REQUIRE(coders[static_cast<std::size_t>(k)]->encode(step, 1, in, payload) == status{});
+      b.send(b.header(message_kind::push, 0, k, step), payload);
     }
     b.pull(0, step);
     b.settle();

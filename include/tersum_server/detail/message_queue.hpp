@@ -47,8 +47,7 @@ class message_queue {
     std::pair<int, std::vector<std::byte>> first;
     {
       std::unique_lock lock{mutex_};
-      // Added to the time of now, the longest patience would be a time of long ago.
-      auto const most = std::min<std::chrono::microseconds>(patience, std::chrono::hours(1));
+      auto const most = std::min<std::chrono::microseconds>(patience, longest_wait);
       if (!some_.wait_for(lock, most, [this] { return !messages_.empty(); })) { return; }
       first = std::move(messages_.front());
       messages_.pop_front();

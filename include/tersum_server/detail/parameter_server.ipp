@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <utility>
 
 namespace tersum::inline v0 {
@@ -20,30 +19,34 @@ parameter_server<Up, Down>::parameter_server(served_plan<Up, Down> const& plan,
   : plan_(plan), options_(options)
 {
   if (!check().ok()) { return; }
-  auto const workers       = static_cast<std::size_t>(plan_.options().workers);
-  std::uint64_t const seed = plan_.options().seed;
-  pushes_.resize(workers);
-  has_left_.resize(workers);
+  options_.deadline = std::min<std::chrono::milliseconds>(options_.deadline, detail::longest_wait);
+  options_.idle     = std::min<std::chrono::milliseconds>(options_.idle, detail::longest_wait);
+  pushes_.resize(static_cast<std::size_t>(plan_.options().workers));
+  has_left_.resize(pushes_.size());
   for (std::size_t number = 0; number < plan_.pieces().size(); ++number) {
-    auto piece = std::make_unique<piece_state>();
-    piece->codes.assign(workers, std::vector<std::byte>(plan_.push_bytes(number)));
-    piece->has_come.resize(workers);
-    piece->was_in.resize(workers);
-    piece->gains.resize(workers);
-    piece->wants.resize(workers);
-    piece->ahead.resize(workers);
-    piece->last_in.resize(workers);
-    piece->sum.resize(plan_.pieces()[number].size);
-    piece->answer.resize(sizeof(message_header) + plan_.answer_bytes(number));
-    if (plan_.pieces()[number].compressed) {
-      piece->one.resize(plan_.pieces()[number].size);
-      piece->up.emplace(plan_.up_decoder(number), seed, 0);
-      piece->down.emplace(plan_.down(number), seed, 0);
-    }
-    pieces_.push_back(std::move(piece));
+    pieces_.push_back(std::make_unique<piece_state>(plan_, number));
   }
   memory_.resize(plan_.most_message_bytes());
   threads_ = std::make_unique<detail::job_threads>(options_.threads);
+}
+
+template <publishing Up, publishing Down>
+parameter_server<Up, Down>::piece_state::piece_state(served_plan<Up, Down> const& plan,
+                                                     std::size_t number)
+  : up(plan.up_decoder(number), plan.pieces()[number].compressed, plan.options().seed, 0),
+    down(plan.down(number), plan.pieces()[number].compressed, plan.options().seed, 0)
+{
+  auto const workers = static_cast<std::size_t>(plan.options().workers);
+  codes.assign(workers, std::vector<std::byte>(plan.push_bytes(number)));
+  has_come.resize(workers);
+  was_in.resize(workers);
+  gains.resize(workers);
+  wants.resize(workers);
+  ahead.resize(workers);
+  last_in.resize(workers);
+  sum.resize(plan.pieces()[number].size);
+  one.resize(sum.size());
+  answer.resize(sizeof(message_header) + plan.answer_bytes(number));
 }
 
 template <publishing Up, publishing Down>
@@ -78,7 +81,7 @@ status parameter_server<Up, Down>::serve(Transport& transport, std::stop_token s
   while (outcome.ok() && !is_left() && !stop.stop_requested()) {
     outcome = poll(transport, sometimes);
     if (outcome.ok() && under_way_ == 0 && open_.empty() &&
-        options_.now() > detail::later(heard_, options_.idle)) {
+        options_.now() > heard_ + options_.idle) {
       outcome = {error_code::transport_failed, "no worker sent anything for options.idle"};
     }
   }
@@ -104,13 +107,6 @@ status parameter_server<Up, Down>::poll(Transport& transport, std::chrono::micro
   }
   refuse({error_code::invalid_argument, "the message is longer than any of the plan's"});
   return {};
-}
-
-template <publishing Up, publishing Down>
-void parameter_server<Up, Down>::refuse(status const& why)
-{
-  refusal_ = why;
-  ++counts_.refused;
 }
 
 template <publishing Up, publishing Down>
@@ -186,15 +182,28 @@ void parameter_server<Up, Down>::take_push(message_header const& header,
     --left_;
   }
   if (piece.now == phase::waits && header.step >= piece.step) { open(header.piece, header.step); }
-  if (piece.now != phase::is_open || header.step != piece.step) {
+  bool const is_open = piece.now == phase::is_open;
+  auto const put     = [&] {
+    piece.gains[worker] = header.gain;
+    std::copy(payload.begin(), payload.end(), piece.codes[worker].begin());
+  };
+  if (is_open && header.step == piece.step && piece.has_come[worker] == 0) {
+    piece.has_come[worker] = 1;
+    piece.ahead[worker]    = 0;
+    put();
+  } else if (header.step > piece.step) {
+    ++counts.early;
+    // It is kept where the worker's codes of this step would be, if those have not come.
+    bool const is_used =
+      (piece.now == phase::is_added ? piece.was_in : piece.has_come)[worker] != 0;
+    if (!is_used) {
+      piece.ahead[worker] = header.step + 1;
+      put();
+    }
+  } else {
     // While it waits, `step` is the next one.
-    bool const last =
-      piece.now == phase::waits ? header.step + 1 == piece.step : header.step == piece.step;
-    if (header.step > piece.step) {
-      ++counts.early;
-      keep_early(piece, header, payload);
-      if (piece.now == phase::is_open && is_complete(piece)) { close(header.piece); }
-    } else if (last && piece.has_come[worker] != 0) {
+    bool const last = header.step + (piece.now == phase::waits ? 1 : 0) == piece.step;
+    if (last && piece.has_come[worker] != 0) {
       ++counts.repeated;
     } else {
       ++counts.late;
@@ -202,36 +211,7 @@ void parameter_server<Up, Down>::take_push(message_header const& header,
     }
     return;
   }
-  if (piece.has_come[worker] != 0) {
-    ++counts.repeated;
-    return;
-  }
-  piece.has_come[worker] = 1;
-  piece.ahead[worker]    = 0;
-  put(piece, header, payload);
-  if (is_complete(piece)) { close(header.piece); }
-}
-
-//! Keeps a push of a step to come where the worker's codes of this step would be, if those have not come.
-template <publishing Up, publishing Down>
-void parameter_server<Up, Down>::keep_early(piece_state& piece,
-                                            message_header const& header,
-                                            std::span<std::byte const> payload)
-{
-  bool const is_used = piece.now == phase::is_added ? piece.was_in[header.worker] != 0
-                                                    : piece.has_come[header.worker] != 0;
-  if (is_used) { return; }
-  piece.ahead[header.worker] = header.step + 1;
-  put(piece, header, payload);
-}
-
-template <publishing Up, publishing Down>
-void parameter_server<Up, Down>::put(piece_state& piece,
-                                     message_header const& header,
-                                     std::span<std::byte const> payload) const
-{
-  piece.gains[header.worker] = header.gain;
-  std::copy(payload.begin(), payload.end(), piece.codes[header.worker].begin());
+  if (is_open && is_complete(piece)) { close(header.piece); }
 }
 
 //! Whether nobody needs to be waited for.
@@ -252,7 +232,7 @@ void parameter_server<Up, Down>::open(std::size_t number, std::uint64_t step)
   piece_state& piece = *pieces_[number];
   piece.now          = phase::is_open;
   piece.step         = step;
-  piece.end          = detail::later(options_.now(), options_.deadline);
+  piece.end          = options_.now() + options_.deadline;
   present_           = std::max(present_, step);
   open_.push_back(number);
   for (std::size_t worker = 0; worker < pushes_.size(); ++worker) {
@@ -297,7 +277,7 @@ void parameter_server<Up, Down>::close(std::size_t number)
   }
   std::erase(open_, number);
   ++under_way_;
-  threads_->start(number, [this, &piece, number] { add(piece, number); });
+  threads_->start(number, [&piece] { add(piece); });
 }
 
 //! Closes what is due, and says when the next one will be.
@@ -321,42 +301,23 @@ std::chrono::microseconds parameter_server<Up, Down>::close_due()
 
 //! Of a thread: it touches what is only the piece's and what nobody else touches until it is done.
 template <publishing Up, publishing Down>
-void parameter_server<Up, Down>::add(piece_state& piece, std::size_t number)
+void parameter_server<Up, Down>::add(piece_state& piece)
 {
-  bool const compressed = plan_.pieces()[number].compressed;
-  bool fresh            = true;
-  std::uint32_t counted = 0;
+  piece.counted = 0;
   for (std::size_t worker = 0; worker < piece.codes.size(); ++worker) {
     if (piece.was_in[worker] == 0) { continue; }
-    std::span<float const> one;
-    if (compressed) {
-      auto& to = fresh ? piece.sum : piece.one;
-      if (piece.outcome = piece.up->decode(piece.step, piece.codes[worker], to);
-          !piece.outcome.ok()) {
-        return;
-      }
-      one = to;
-    } else {
-      one = {reinterpret_cast<float const*>(piece.codes[worker].data()), piece.sum.size()};
-      if (fresh) { std::copy(one.begin(), one.end(), piece.sum.begin()); }
+    auto& to      = piece.counted == 0 ? piece.sum : piece.one;
+    piece.outcome = piece.up.decode(piece.step, piece.codes[worker], to);
+    if (!piece.outcome.ok()) { return; }
+    for (std::size_t i = 0; piece.counted > 0 && i < piece.sum.size(); ++i) {
+      piece.sum[i] = host_group::add(piece.sum[i], piece.one[i]);
     }
-    for (std::size_t i = 0; !fresh && i < piece.sum.size(); ++i) {
-      piece.sum[i] = host_group::add(piece.sum[i], one[i]);
-    }
-    fresh = false;
-    ++counted;
+    ++piece.counted;
   }
-  float const share = 1.0f / static_cast<float>(counted);
+  float const share = 1.0f / static_cast<float>(piece.counted);
   for (float& v : piece.sum) { v = host_group::multiply(v, share); }
-  std::byte* const payload = piece.answer.data() + sizeof(message_header);
-  if (compressed) {
-    piece.outcome                          = piece.down->encode(piece.step, piece.gain, piece.sum);
-    std::span<std::byte const> const codes = piece.down->payload();
-    std::copy(codes.begin(), codes.end(), payload);
-  } else {
-    std::memcpy(payload, piece.sum.data(), piece.sum.size() * sizeof(float));
-  }
-  piece.counted = counted;
+  auto const payload = std::span{piece.answer}.subspan(sizeof(message_header));
+  piece.outcome      = piece.down.encode(piece.step, piece.gain, piece.sum, payload);
 }
 
 template <publishing Up, publishing Down>
@@ -377,7 +338,7 @@ status parameter_server<Up, Down>::send_done(Transport& transport)
       if (piece.wants[worker] == 0 || piece.wants[worker] > piece.step) { continue; }
       std::uint64_t const asked = std::exchange(piece.wants[worker], 0) - 1;
       status const s            = asked == piece.answered ? answer(piece, number, worker, transport)
-                                                          : tell_step(number, worker, asked, transport);
+                                                          : tell_step(piece, number, worker, asked, transport);
       if (!s.ok()) { return s; }
     }
     open_kept(number);
@@ -394,7 +355,7 @@ status parameter_server<Up, Down>::take_pull(message_header const& header, Trans
     return answer(piece, header.piece, header.worker, transport);
   }
   if (header.step < piece.step || is_far(header.step)) {
-    return tell_step(header.piece, header.worker, header.step, transport);
+    return tell_step(piece, header.piece, header.worker, header.step, transport);
   }
   // It has come before the mean, or before the first push. A later one stays.
   piece.wants[header.worker] = std::max(piece.wants[header.worker], header.step + 1);
@@ -408,15 +369,10 @@ status parameter_server<Up, Down>::answer(piece_state& piece,
                                           std::size_t worker,
                                           Transport& transport)
 {
-  message_header header;
-  header.kind        = message_kind::answer;
-  header.piece       = static_cast<std::uint32_t>(number);
-  header.worker      = static_cast<std::uint32_t>(worker);
-  header.step        = piece.answered;
-  header.fingerprint = plan_.fingerprint();
-  header.bytes       = piece.answer.size() - sizeof header;
-  header.counted     = piece.counted;
-  header.in_mean     = piece.last_in[worker] == piece.answered + 1 ? 1 : 0;
+  message_header header = plan_.header(message_kind::answer, number, worker, piece.answered);
+  header.bytes          = piece.answer.size() - sizeof header;
+  header.counted        = piece.counted;
+  header.in_mean        = piece.last_in[worker] == piece.answered + 1 ? 1 : 0;
   write_header(header, piece.answer);
   ++counts_.answers;
   return transport.send(options_.first_worker + static_cast<int>(worker), piece.answer);
@@ -425,19 +381,15 @@ status parameter_server<Up, Down>::answer(piece_state& piece,
 //! Tells a worker which step is the present one, as the mean that it asks for is gone, or far.
 template <publishing Up, publishing Down>
 template <class Transport>
-status parameter_server<Up, Down>::tell_step(std::size_t number,
+status parameter_server<Up, Down>::tell_step(piece_state const& piece,
+                                             std::size_t number,
                                              std::size_t worker,
                                              std::uint64_t asked,
                                              Transport& transport)
 {
-  message_header header;
-  header.kind        = message_kind::step;
-  header.piece       = static_cast<std::uint32_t>(number);
-  header.worker      = static_cast<std::uint32_t>(worker);
-  header.step        = asked;
-  header.fingerprint = plan_.fingerprint();
-  header.in_mean     = pieces_[number]->last_in[worker] == asked + 1 ? 1 : 0;
-  header.present     = present_;
+  message_header header = plan_.header(message_kind::step, number, worker, asked);
+  header.in_mean        = piece.last_in[worker] == asked + 1 ? 1 : 0;
+  header.present        = present_;
   std::byte message[sizeof header];
   write_header(header, message);
   ++counts_.told;

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 namespace tersum::inline v0 {
 
@@ -19,23 +18,31 @@ parameter_worker<Up, Down, Transport>::parameter_worker(served_plan<Up, Down> co
   : plan_(plan), transport_(&transport), options_(options)
 {
   if (!check().ok()) { return; }
-  std::uint64_t const seed = plan_.options().seed;
+  options_.patience = std::min<std::chrono::milliseconds>(options.patience, detail::longest_wait);
+  options_.again    = std::min<std::chrono::milliseconds>(options.again, detail::longest_wait);
   for (std::size_t number = 0; number < plan_.pieces().size(); ++number) {
-    auto piece = std::make_unique<piece_state>();
-    piece->push.resize(sizeof(message_header) + plan_.push_bytes(number));
-    piece->answer.resize(plan_.answer_bytes(number));
-    if (plan_.pieces()[number].compressed) {
-      // The server's random numbers are those of 0.
-      piece->up.emplace(plan_.up(number), seed, static_cast<std::uint64_t>(options.number) + 1);
-      piece->down.emplace(plan_.down_decoder(number), seed, 0);
-      if constexpr (feeds_back<Up>) {
-        if (options.takes_back) { piece->back.emplace(plan_.up_decoder(number), seed, 0); }
-      }
-    }
-    pieces_.push_back(std::move(piece));
+    pieces_.push_back(std::make_unique<piece_state>(plan_, number, options));
   }
   memory_.resize(plan_.most_message_bytes());
   threads_ = std::make_unique<detail::job_threads>(options.threads);
+}
+
+//! The server's random numbers are those of 0.
+template <publishing Up, publishing Down, message_transport Transport>
+parameter_worker<Up, Down, Transport>::piece_state::piece_state(served_plan<Up, Down> const& plan,
+                                                                std::size_t number,
+                                                                worker_options const& options)
+  : up(plan.up(number),
+       plan.pieces()[number].compressed,
+       plan.options().seed,
+       static_cast<std::uint64_t>(options.number) + 1),
+    down(plan.down_decoder(number), plan.pieces()[number].compressed, plan.options().seed, 0)
+{
+  push.resize(sizeof(message_header) + plan.push_bytes(number));
+  answer.resize(plan.answer_bytes(number));
+  if (feeds_back<Up> && options.takes_back && plan.pieces()[number].compressed) {
+    back.emplace(plan.up_decoder(number), true, plan.options().seed, 0);
+  }
 }
 
 template <publishing Up, publishing Down, message_transport Transport>
@@ -57,19 +64,6 @@ status parameter_worker<Up, Down, Transport>::check() const noexcept
     return {invalid, "options.server must be a rank of the transport"};
   }
   return {};
-}
-
-template <publishing Up, publishing Down, message_transport Transport>
-message_header parameter_worker<Up, Down, Transport>::header_of(message_kind kind,
-                                                                std::size_t number) const
-{
-  message_header header;
-  header.kind        = kind;
-  header.piece       = static_cast<std::uint32_t>(number);
-  header.worker      = static_cast<std::uint32_t>(options_.number);
-  header.step        = step_;
-  header.fingerprint = plan_.fingerprint();
-  return header;
 }
 
 template <publishing Up, publishing Down, message_transport Transport>
@@ -97,33 +91,18 @@ status parameter_worker<Up, Down, Transport>::push(std::size_t tensor,
     piece.gain                = gain;
     piece.now                 = phase::is_encoded;
     ++under_way_;
-    threads_->start(number, [this, &piece] { encode(piece); });
+    threads_->start(number, [this, &piece] {
+      auto const payload = std::span{piece.push}.subspan(sizeof(message_header));
+      piece.outcome      = piece.up.encode(step_, piece.gain, piece.gradient, payload);
+    });
   }
   return send_done();
 }
 
 template <publishing Up, publishing Down, message_transport Transport>
-void parameter_worker<Up, Down, Transport>::encode(piece_state& piece) const
-{
-  std::byte* const payload = piece.push.data() + sizeof(message_header);
-  if (!piece.up) {
-    std::memcpy(payload, piece.gradient.data(), piece.gradient.size_bytes());
-    piece.outcome = {};
-    return;
-  }
-  piece.outcome                          = piece.up->encode(step_, piece.gain, piece.gradient);
-  std::span<std::byte const> const codes = piece.up->payload();
-  std::copy(codes.begin(), codes.end(), payload);
-}
-
-template <publishing Up, publishing Down, message_transport Transport>
 void parameter_worker<Up, Down, Transport>::decode(piece_state& piece) const
 {
-  if (!piece.down) {
-    std::memcpy(piece.gradient.data(), piece.answer.data(), piece.gradient.size_bytes());
-    return;
-  }
-  piece.outcome = piece.down->decode(step_, piece.answer, piece.gradient);
+  piece.outcome = piece.down.decode(step_, piece.answer, piece.gradient);
   if (!piece.in_mean && piece.outcome.ok()) { take_back(piece); }
 }
 
@@ -137,7 +116,7 @@ void parameter_worker<Up, Down, Transport>::take_back(piece_state& piece) const
     piece.lost.resize(piece.gradient.size());
     auto const codes = std::span<std::byte const>{piece.push}.subspan(sizeof(message_header));
     piece.outcome    = piece.back->decode(step_, codes, piece.lost);
-    auto const kept  = piece.up->kept();
+    auto const kept  = piece.up.kept();
     for (std::size_t i = 0; i < kept.size(); ++i) {
       float const sum = host_group::add(to_float(kept[i]), piece.lost[i]);
       if (std::isfinite(sum)) { kept[i] = from_float<residual_element<Up>>(sum); }
@@ -201,7 +180,7 @@ status parameter_worker<Up, Down, Transport>::take(std::span<std::byte const> me
   if (!is_answer) {
     ++counts_.missed;
     told_     = std::max(told_.value_or(0), header.present);
-    piece.now = piece.in_mean || !piece.up ? phase::idle : phase::is_missed;
+    piece.now = piece.in_mean || !piece.back ? phase::idle : phase::is_missed;
     if (piece.now == phase::idle) { return {}; }
     ++under_way_;
     threads_->start(header.piece, [this, &piece] { take_back(piece); });
@@ -222,7 +201,7 @@ status parameter_worker<Up, Down, Transport>::pull_all()
 {
   if (status const s = check(); !s.ok()) { return s; }
   constexpr std::chrono::microseconds soon{100};
-  auto const end = detail::later(options_.now(), options_.patience);
+  auto const end = options_.now() + options_.patience;
   status outcome;
   while (outcome.ok()) {
     if (outcome = send_done(); !outcome.ok()) { break; }
@@ -240,11 +219,11 @@ status parameter_worker<Up, Down, Transport>::pull_all()
     for (std::size_t number = 0; number < pieces_.size() && outcome.ok(); ++number) {
       piece_state& piece = *pieces_[number];
       if (piece.now != phase::waits) { continue; }
-      if (now >= detail::later(piece.asked, options_.again)) {
+      if (now >= piece.asked + options_.again) {
         ++counts_.asked_again;
         outcome = ask(number);
       }
-      auto const next = detail::later(piece.asked, options_.again) - now;
+      auto const next = piece.asked + options_.again - now;
       patience = std::min(patience, std::chrono::duration_cast<std::chrono::microseconds>(next));
     }
     if (!outcome.ok()) { break; }

@@ -14,6 +14,7 @@
 #include <tersum/state.hpp>
 #include <tersum/status.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -22,7 +23,7 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief Plan, state and workspace of a codec whose one rank has all values.
+//! @brief Plan, state and workspace of a codec whose one rank has all values. A piece that is not compressed travels as floats.
 //!
 //! Steps are those of messages: a lost message must not turn the signs of the next one. All ranks rotate alike, but each rounds by random
 //! numbers of its own.
@@ -30,35 +31,46 @@ template <class Codec>
 class piece_coder {
  public:
   //! @param own  Whose random numbers: a number for each rank.
-  piece_coder(plan<Codec> const& plan, std::uint64_t seed, std::uint64_t own)
-    : plan_(plan), seed_(seed), state_(plan.state_bytes()), workspace_(plan.workspace_bytes())
+  piece_coder(plan<Codec> const& plan, bool compressed, std::uint64_t seed, std::uint64_t own)
+    : plan_(plan), compressed_(compressed), seed_(seed)
   {
+    if (!compressed) { return; }
+    state_.resize(plan.state_bytes());
+    workspace_.resize(plan.workspace_bytes());
     made_ = initialize(cpu_executor{}, plan_, state_, seed + own * 0x9e3779b97f4a7c15ull);
   }
 
-  //! Values to codes, which lie in payload() then.
-  [[nodiscard]] status encode(std::uint64_t step, float gain, std::span<float> values)
+  //! Values to a payload, which has room for it.
+  [[nodiscard]] status encode(std::uint64_t step,
+                              float gain,
+                              std::span<float> values,
+                              std::span<std::byte> payload)
   {
+    if (!compressed_) {
+      std::memcpy(payload.data(), values.data(), values.size_bytes());
+      return {};
+    }
     if (!made_.ok()) { return made_; }
     set_step(step);
     if constexpr (weighs_kept<Codec>) { feedback_gain(plan_, state_)[0] = gain; }
-    return encode_shard(cpu_executor{}, plan_, values, values, state_, workspace_);
+    status const s = encode_shard(cpu_executor{}, plan_, values, values, state_, workspace_);
+    std::copy(codes().begin(), codes().end(), payload.begin());
+    return s;
   }
 
-  //! Codes to values.
+  //! A payload to values.
   [[nodiscard]] status decode(std::uint64_t step,
                               std::span<std::byte const> payload,
                               std::span<float> values)
   {
+    if (!compressed_) {
+      std::memcpy(values.data(), payload.data(), values.size_bytes());
+      return {};
+    }
     if (!made_.ok()) { return made_; }
     set_step(step);
-    if (!payload.empty()) { std::memcpy(this->payload().data(), payload.data(), payload.size()); }
+    std::copy(payload.begin(), payload.end(), codes().begin());
     return decode_values(cpu_executor{}, plan_, values, state_, workspace_);
-  }
-
-  [[nodiscard]] std::span<std::byte> payload()
-  {
-    return {workspace_.data() + plan_.offset("gathered"), plan_.payload_bytes()};
   }
 
   //! What feedback keeps.
@@ -68,6 +80,11 @@ class piece_coder {
   }
 
  private:
+  [[nodiscard]] std::span<std::byte> codes()
+  {
+    return {workspace_.data() + plan_.offset("gathered"), plan_.payload_bytes()};
+  }
+
   void set_step(std::uint64_t step)
   {
     state_header header;
@@ -78,6 +95,7 @@ class piece_coder {
   }
 
   plan<Codec> plan_;
+  bool compressed_;
   std::uint64_t seed_;
   std::vector<std::byte> state_, workspace_;
   status made_;

@@ -58,7 +58,7 @@ inline void gloo_messages::listen()
       if (ends_) { return false; }
       waits_in_ = &in;
     }
-    bool const came = in.waitRecv(from, std::chrono::hours(24 * 365));
+    bool const came = in.waitRecv(from, detail::longest_wait);
     std::scoped_lock const lock{mutex_};
     waits_in_ = nullptr;
     return came && !ends_;
