@@ -56,21 +56,15 @@ class nccl_symmetric {
   template <reduce_op Op>
   [[nodiscard]] status operator()(wire<Op> const& round) const;
 
-  //! Gathers a round in place.
-  template <class Element>
-  [[nodiscard]] status operator()(gather_wire<Element> const& round) const;
-
-  //! Gathers the parts of a round, which differ in size, in place.
-  template <class Element, class Parts>
-  [[nodiscard]] status operator()(gather_wire_of<Element, Parts> const& round) const;
+  //! Gathers the parts of a round in place.
+  template <class Round>
+  requires requires(Round const& round) { round.gathered; }
+  [[nodiscard]] status operator()(Round const& round) const;
 
   //! Exchanges the parts of a round.
-  template <class Element>
-  [[nodiscard]] status operator()(scatter_wire<Element> const& round) const;
-
-  //! Exchanges the parts of a round, which differ in size.
-  template <class Element, class Parts>
-  [[nodiscard]] status operator()(shards_wire_of<Element, Parts> const& round) const;
+  template <class Round>
+  requires requires(Round const& round) { round.sent; }
+  [[nodiscard]] status operator()(Round const& round) const;
 
   //! Reduces a round and scatters its parts, which differ in size. The sum need not lie in the memory.
   template <reduce_op Op, class Parts>
@@ -79,27 +73,11 @@ class nccl_symmetric {
  private:
   friend class nccl_fused;
 
-  // All ranks get the `count` elements from data + begin on that are this rank's, of `all`.
-  template <class Element>
-  [[nodiscard]] status gather(Element* data,
-                              std::size_t all,
-                              std::size_t begin,
-                              std::size_t count) const;
-
-  // This rank gets the `count` elements from sent + begin on of all ranks.
-  template <class Element>
-  [[nodiscard]] status scatter(Element const* sent,
-                               std::size_t all,
-                               std::size_t begin,
-                               std::size_t count,
-                               Element* received) const;
-
-  template <class Kernel, class Element, class... Further>
+  // Launches a kernel on this rank's part of a round's array.
+  template <class Kernel, class Element, class Round, class... Further>
   [[nodiscard]] status launch(Kernel* kernel,
                               Element* data,
-                              std::size_t all,
-                              std::size_t begin,
-                              std::size_t count,
+                              Round const& round,
                               Further... further) const;
 
   [[nodiscard]] std::size_t place(void const* data) const noexcept;

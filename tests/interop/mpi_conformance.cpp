@@ -191,7 +191,7 @@ int check_communicators()
   MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
   MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 0, &between);
   refusing(between,
-           "communicator is between two groups, whose sums would be those of the other group");
+           "communicator is between two groups: only ranks of one group are exchanged with");
   MPI_Comm_free(&between);
   MPI_Comm_free(&half);
   return failures;

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/interop/detail/mpi_duplicate.hpp>
 #include <tersum/interop/mpi_op.hpp>
 #include <tersum/interop/plan_fingerprint.hpp>
 #include <tersum/interop/reduce_over.hpp>
@@ -47,8 +48,8 @@ class mpi_transport {
   mpi_transport& operator=(mpi_transport const&) = delete;
   ~mpi_transport();
 
-  [[nodiscard]] int rank() const noexcept { return rank_; }
-  [[nodiscard]] int size() const noexcept { return size_; }
+  [[nodiscard]] int rank() const noexcept { return own_.rank; }
+  [[nodiscard]] int size() const noexcept { return own_.size; }
   [[nodiscard]] status check() const noexcept;
   void refuse(status const& why) const noexcept { refused_ = why; }
 
@@ -99,12 +100,7 @@ class mpi_transport {
 
   [[nodiscard]] static status too_large() noexcept;
 
-  // Duplicates the communicator.
-  [[nodiscard]] status use(MPI_Comm communicator) noexcept;
-
-  MPI_Comm comm_ = MPI_COMM_NULL;
-  int rank_      = 0;
-  int size_      = 1;
+  detail::mpi_duplicate own_;
   status made_;
   std::chrono::milliseconds timeout_;
   // Written by calls that are const: a transport is used by one thread.

@@ -22,34 +22,7 @@ namespace tersum::inline v0 {
 //!
 //! Equal plans have equal fingerprints, whatever compiler made them. Others differ but for a chance of 2^-64.
 template <class Codec>
-[[nodiscard]] constexpr std::uint64_t fingerprint(plan<Codec> const& plan, std::uint64_t seed = 0);
-
-//! @brief Asks all ranks of a transport whether they have the same plan and seed: call it once, before the first exchange.
-//!
-//! Every rank must call it, whatever plan it has. It sends n - 1 messages of 8 bytes and blocks until those of the
-//! others are there. After a refusal the transports of this library refuse every exchange, until agree_on accepts one:
-//! a program that goes on all the same hangs nobody, and adds up nothing that does not belong together.
-//! @return  The same class on every rank: ok, or invalid_argument if the plan of any rank differs, cannot be made, or
-//!          does not name its rank in the transport. Ranks that a message did not reach get transport_failed.
-template <transport Transport, class Codec>
-[[nodiscard]] status agree_on(Transport const& over, plan<Codec> const& plan, std::uint64_t seed);
-
-namespace detail {
-
-template <transport Transport>
-void refuse([[maybe_unused]] Transport const& over, [[maybe_unused]] status const& why) noexcept
-{
-  if constexpr (has_refusal<Transport>) { over.refuse(why); }
-}
-
-//! agree_on, but for what the transport remembers of it.
-template <transport Transport, class Codec>
-[[nodiscard]] status ask_all(Transport const& over, plan<Codec> const& plan, std::uint64_t seed);
-
-}  // namespace detail
-
-template <class Codec>
-constexpr std::uint64_t fingerprint(plan<Codec> const& plan, std::uint64_t seed)
+[[nodiscard]] constexpr std::uint64_t fingerprint(plan<Codec> const& plan, std::uint64_t seed = 0)
 {
   description all{"plan",
                   TERSUM_VERSION_MAJOR,
@@ -63,23 +36,21 @@ constexpr std::uint64_t fingerprint(plan<Codec> const& plan, std::uint64_t seed)
   return all.hash();
 }
 
-template <transport Transport, class Codec>
-status agree_on(Transport const& over, plan<Codec> const& plan, std::uint64_t seed)
+namespace detail {
+
+template <class Transport>
+void refuse(Transport const&, status const&) noexcept
 {
-  detail::refuse(over, {});
-  status const outcome = detail::ask_all(over, plan, seed);
-  if (!outcome.ok()) {
-    detail::refuse(
-      over,
-      {outcome.code,
-       "agree_on has refused the plans of these ranks: until it accepts, nothing is exchanged",
-       outcome.native});
-  }
-  return outcome;
+}
+template <has_refusal Transport>
+void refuse(Transport const& over, status const& why) noexcept
+{
+  over.refuse(why);
 }
 
+//! agree_on, but for what the transport remembers of it.
 template <transport Transport, class Codec>
-status detail::ask_all(Transport const& over, plan<Codec> const& plan, std::uint64_t seed)
+[[nodiscard]] status ask_all(Transport const& over, plan<Codec> const& plan, std::uint64_t seed)
 {
   if (status const s = over.check(); !s.ok()) { return s; }
   int const n             = over.size();
@@ -101,6 +72,30 @@ status detail::ask_all(Transport const& over, plan<Codec> const& plan, std::uint
     }
   });
   return passed.ok() ? outcome : passed;
+}
+
+}  // namespace detail
+
+//! @brief Asks all ranks of a transport whether they have the same plan and seed: call it once, before the first exchange.
+//!
+//! Every rank must call it, whatever plan it has. It sends n - 1 messages of 8 bytes and blocks until those of the
+//! others are there. After a refusal the transports of this library refuse every exchange, until agree_on accepts one:
+//! a program that goes on all the same hangs nobody, and adds up nothing that does not belong together.
+//! @return  The same class on every rank: ok, or invalid_argument if the plan of any rank differs, cannot be made, or
+//!          does not name its rank in the transport. Ranks that a message did not reach get transport_failed.
+template <transport Transport, class Codec>
+[[nodiscard]] status agree_on(Transport const& over, plan<Codec> const& plan, std::uint64_t seed)
+{
+  detail::refuse(over, {});
+  status const outcome = detail::ask_all(over, plan, seed);
+  if (!outcome.ok()) {
+    detail::refuse(
+      over,
+      {outcome.code,
+       "agree_on has refused the plans of these ranks: until it accepts, nothing is exchanged",
+       outcome.native});
+  }
+  return outcome;
 }
 
 }  // namespace tersum::inline v0

@@ -82,32 +82,30 @@ class transport_reduce {
   }
 
   //! Gathers the parts of a round in place.
-  //! @{
-  template <class Element>
-  [[nodiscard]] status operator()(gather_wire<Element> const& round) const
+  template <class Round>
+  requires requires(Round const& round) { round.gathered; }
+  [[nodiscard]] status operator()(Round const& round) const
   {
-    return gather(round);
+    if (status const s = check_moved(round); !s.ok()) { return s; }
+    if (over_->size() == 1 || round.count == 0) { return {}; }
+    return over_->all_gather(reinterpret_cast<std::byte*>(round.gathered),
+                             detail::blocks_of_parts(round));
   }
-  template <class Element, class Parts>
-  [[nodiscard]] status operator()(gather_wire_of<Element, Parts> const& round) const
-  {
-    return gather(round);
-  }
-  //! @}
 
   //! Exchanges the parts of a round.
-  //! @{
-  template <class Element>
-  [[nodiscard]] status operator()(scatter_wire<Element> const& round) const
+  template <class Round>
+  requires requires(Round const& round) { round.sent; }
+  [[nodiscard]] status operator()(Round const& round) const
   {
-    return scatter(round);
+    if (status const s = check_moved(round); !s.ok()) { return s; }
+    if (round.count == 0) { return {}; }
+    if (over_->size() == 1) {
+      return exec_.copy(round.received, round.sent + round.begin(0), round.size(0));
+    }
+    return over_->all_to_all(reinterpret_cast<std::byte const*>(round.sent),
+                             detail::blocks_of_parts(round),
+                             reinterpret_cast<std::byte*>(round.received));
   }
-  template <class Element, class Parts>
-  [[nodiscard]] status operator()(shards_wire_of<Element, Parts> const& round) const
-  {
-    return scatter(round);
-  }
-  //! @}
 
   //! Reduces a round and scatters its parts, which differ in size.
   template <class Op, class Parts>
@@ -129,28 +127,6 @@ class transport_reduce {
     if (status const s = detail::check_parts(round, over_->size()); !s.ok()) { return s; }
     if (status const s = over_->check(); !s.ok()) { return s; }
     return detail::check_executor(*over_, exec_);
-  }
-
-  template <class Round>
-  [[nodiscard]] status gather(Round const& round) const
-  {
-    if (status const s = check_moved(round); !s.ok()) { return s; }
-    if (over_->size() == 1 || round.count == 0) { return {}; }
-    return over_->all_gather(reinterpret_cast<std::byte*>(round.gathered),
-                             detail::blocks_of_parts(round));
-  }
-
-  template <class Round>
-  [[nodiscard]] status scatter(Round const& round) const
-  {
-    if (status const s = check_moved(round); !s.ok()) { return s; }
-    if (round.count == 0) { return {}; }
-    if (over_->size() == 1) {
-      return exec_.copy(round.received, round.sent + round.begin(0), round.size(0));
-    }
-    return over_->all_to_all(reinterpret_cast<std::byte const*>(round.sent),
-                             detail::blocks_of_parts(round),
-                             reinterpret_cast<std::byte*>(round.received));
   }
 
   template <class Round>

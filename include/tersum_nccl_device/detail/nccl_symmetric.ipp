@@ -72,39 +72,19 @@ status nccl_symmetric::operator()(wire<Op> const& round) const
                                round.op);
 }
 
-template <class Element>
-status nccl_symmetric::operator()(gather_wire<Element> const& round) const
+template <class Round>
+requires requires(Round const& round) { round.gathered; }
+status nccl_symmetric::operator()(Round const& round) const
 {
-  if (status const s = detail::check_parts(round, device_.nRanks); !s.ok()) { return s; }
-  auto const ranks = static_cast<std::size_t>(device_.nRanks);
-  auto const rank  = static_cast<std::size_t>(device_.rank);
-  return gather(round.gathered, round.count * ranks, round.count * rank, round.count);
+  return launch(detail::symmetric_gather_kernel<typename Round::element>, round.gathered, round);
 }
 
-template <class Element, class Parts>
-status nccl_symmetric::operator()(gather_wire_of<Element, Parts> const& round) const
+template <class Round>
+requires requires(Round const& round) { round.sent; }
+status nccl_symmetric::operator()(Round const& round) const
 {
-  if (status const s = detail::check_parts(round, device_.nRanks); !s.ok()) { return s; }
-  int const rank = device_.rank;
-  return gather(round.gathered, round.begin(round.ranks), round.begin(rank), round.size(rank));
-}
-
-template <class Element>
-status nccl_symmetric::operator()(scatter_wire<Element> const& round) const
-{
-  if (status const s = detail::check_parts(round, device_.nRanks); !s.ok()) { return s; }
-  auto const ranks = static_cast<std::size_t>(device_.nRanks);
-  auto const rank  = static_cast<std::size_t>(device_.rank);
-  return scatter(round.sent, round.count * ranks, round.count * rank, round.count, round.received);
-}
-
-template <class Element, class Parts>
-status nccl_symmetric::operator()(shards_wire_of<Element, Parts> const& round) const
-{
-  if (status const s = detail::check_parts(round, device_.nRanks); !s.ok()) { return s; }
-  int const rank = device_.rank;
-  return scatter(
-    round.sent, round.begin(round.ranks), round.begin(rank), round.size(rank), round.received);
+  return launch(
+    detail::symmetric_scatter_kernel<typename Round::element>, round.sent, round, round.received);
 }
 
 template <reduce_op Op, class Parts>
@@ -112,45 +92,21 @@ status nccl_symmetric::operator()(summed_wire_of<Op, Parts> const& round) const
 {
   static_assert(!has_combine_at<Op>,
                 "tersum: a reduce-scatter takes operations that do not depend on the position");
-  if (status const s = detail::check_parts(round, device_.nRanks); !s.ok()) { return s; }
-  return launch(detail::symmetric_sum_kernel<Op>,
-                round.data,
-                round.begin(round.ranks),
-                round.begin(device_.rank),
-                round.size(device_.rank),
-                round.sum);
+  return launch(detail::symmetric_sum_kernel<Op>, round.data, round, round.sum);
 }
 
-template <class Element>
-status nccl_symmetric::gather(Element* data,
-                              std::size_t all,
-                              std::size_t begin,
-                              std::size_t count) const
-{
-  return launch(detail::symmetric_gather_kernel<Element>, data, all, begin, count);
-}
-
-template <class Element>
-status nccl_symmetric::scatter(Element const* sent,
-                               std::size_t all,
-                               std::size_t begin,
-                               std::size_t count,
-                               Element* received) const
-{
-  return launch(detail::symmetric_scatter_kernel<Element>, sent, all, begin, count, received);
-}
-
-template <class Kernel, class Element, class... Further>
+template <class Kernel, class Element, class Round, class... Further>
 status nccl_symmetric::launch(Kernel* kernel,
                               Element* data,
-                              std::size_t all,
-                              std::size_t begin,
-                              std::size_t count,
+                              Round const& round,
                               Further... further) const
 {
-  if (status const s = check_place(data, all * sizeof(Element)); !s.ok()) { return s; }
+  if (status const s = detail::check_parts(round, device_.nRanks); !s.ok()) { return s; }
+  std::size_t const bytes = round.begin(round.ranks) * sizeof(Element);
+  if (status const s = check_place(data, bytes); !s.ok()) { return s; }
   // The kernels look for the part behind those of the ranks before, as if all were as large as this one: it may be that rank 0 has
   // none there, and the difference wraps. An empty part is launched too, because the others wait for this rank.
+  std::size_t const count  = round.size(device_.rank);
   std::size_t const before = static_cast<std::size_t>(device_.rank) * count * sizeof(Element);
   return detail::launch_kernel(kernel,
                                static_cast<unsigned>(blocks_),
@@ -159,7 +115,7 @@ status nccl_symmetric::launch(Kernel* kernel,
                                exec_.stream,
                                device_,
                                window_,
-                               place(data + begin) - before,
+                               place(data + round.begin(device_.rank)) - before,
                                count,
                                further...);
 }

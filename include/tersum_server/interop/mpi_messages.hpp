@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/interop/detail/mpi_duplicate.hpp>
 #include <tersum/status.hpp>
 #include <tersum_server/message_transport.hpp>
 
@@ -34,8 +35,8 @@ class mpi_messages {
   //! Waits up to a second for what has been sent to go out.
   ~mpi_messages();
 
-  [[nodiscard]] int rank() const noexcept { return rank_; }
-  [[nodiscard]] int size() const noexcept { return size_; }
+  [[nodiscard]] int rank() const noexcept { return own_.rank; }
+  [[nodiscard]] int size() const noexcept { return own_.size; }
   [[nodiscard]] status check() const noexcept { return fault_; }
 
   [[nodiscard]] status send(int to, std::span<std::byte const> message);
@@ -53,9 +54,7 @@ class mpi_messages {
   void forget_sent();
   [[nodiscard]] status answer(int error);
 
-  MPI_Comm comm_ = MPI_COMM_NULL;
-  int rank_      = 0;
-  int size_      = 1;
+  detail::mpi_duplicate own_;
   status fault_;
   std::list<letter> sent_;
 };

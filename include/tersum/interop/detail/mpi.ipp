@@ -10,34 +10,10 @@ inline mpi_transport::mpi_transport(MPI_Comm communicator,
                                     std::chrono::milliseconds timeout) noexcept
   : timeout_(timeout)
 {
-  made_ = use(communicator);
-  counts_.reset(new (std::nothrow) int[4 * static_cast<std::size_t>(size_)]);
+  made_   = own_.make(communicator);
+  failed_ = made_.code == error_code::transport_failed;
+  counts_.reset(new (std::nothrow) int[4 * static_cast<std::size_t>(size())]);
   words_.reset(new (std::nothrow) std::uint64_t[2]{});
-}
-
-inline status mpi_transport::use(MPI_Comm communicator) noexcept
-{
-  // Asked first, because with MPI that is not running the calls below would end the program, or hang.
-  int begun = 0, ended = 0, between_groups = 0;
-  MPI_Initialized(&begun);
-  MPI_Finalized(&ended);
-  if (begun == 0 || ended != 0) {
-    return {error_code::invalid_argument,
-            "MPI is not running: MPI_Init was not called, or MPI_Finalize was"};
-  }
-  if (communicator == MPI_COMM_NULL) {
-    return {error_code::invalid_argument, "communicator is MPI_COMM_NULL, or was freed"};
-  }
-  MPI_Comm_test_inter(communicator, &between_groups);
-  if (between_groups != 0) {
-    return {error_code::invalid_argument,
-            "communicator is between two groups, whose sums would be those of the other group"};
-  }
-  int error = MPI_Comm_dup(communicator, &comm_);
-  if (error == MPI_SUCCESS) { error = MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN); }
-  if (error == MPI_SUCCESS) { error = MPI_Comm_rank(comm_, &rank_); }
-  if (error == MPI_SUCCESS) { error = MPI_Comm_size(comm_, &size_); }
-  return answer(error);
 }
 
 inline mpi_transport::~mpi_transport()
@@ -45,8 +21,8 @@ inline mpi_transport::~mpi_transport()
   if (failed_) {
     static_cast<void>(counts_.release());  // perhaps still read
     static_cast<void>(words_.release());   // and written
-  } else if (comm_ != MPI_COMM_NULL) {
-    MPI_Comm_free(&comm_);
+  } else if (own_.comm != MPI_COMM_NULL) {
+    MPI_Comm_free(&own_.comm);
   }
 }
 
@@ -72,9 +48,9 @@ inline status mpi_transport::exchange_word(int to,
   // Into memory that stays: otherwise a word that comes after the timeout would be written to the caller's stack.
   words_[0] = value;
   MPI_Request both[2]{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-  int error = MPI_Irecv(&words_[1], 1, MPI_UINT64_T, from, 0, comm_, &both[0]);
+  int error = MPI_Irecv(&words_[1], 1, MPI_UINT64_T, from, 0, own_.comm, &both[0]);
   if (error == MPI_SUCCESS) {
-    error = MPI_Isend(&words_[0], 1, MPI_UINT64_T, to, 0, comm_, &both[1]);
+    error = MPI_Isend(&words_[0], 1, MPI_UINT64_T, to, 0, own_.comm, &both[1]);
   }
   status const s = finish(error, both, 2);
   if (s.ok()) { received = words_[1]; }
@@ -86,18 +62,18 @@ inline status mpi_transport::all_to_all(std::byte const* data,
                                         std::byte* received) const noexcept
 {
   if (status const s = check(); !s.ok()) { return s; }
-  auto const ranks = static_cast<std::size_t>(size_);
-  if (blocks.count > most - ranks || blocks.size(rank_) > most / ranks) { return too_large(); }
+  auto const ranks = static_cast<std::size_t>(size());
+  if (blocks.count > most - ranks || blocks.size(rank()) > most / ranks) { return too_large(); }
   mpi_element_type const element(blocks.element_bytes);
   if (element.error() != MPI_SUCCESS) { return answer(element.error()); }
   int* const sizes   = counts_.get();
-  int* const offsets = sizes + size_;
-  int* const here    = offsets + size_;
-  int* const places  = here + size_;
-  for (int k = 0; k < size_; ++k) {
+  int* const offsets = sizes + size();
+  int* const here    = offsets + size();
+  int* const places  = here + size();
+  for (int k = 0; k < size(); ++k) {
     sizes[k]   = static_cast<int>(blocks.size(k));
     offsets[k] = static_cast<int>(blocks.begin(k));
-    here[k]    = static_cast<int>(blocks.size(rank_));
+    here[k]    = static_cast<int>(blocks.size(rank()));
     places[k]  = k * here[k];
   }
   MPI_Datatype const type = element.get();
@@ -108,12 +84,12 @@ inline status mpi_transport::all_to_all(std::byte const* data,
 inline status mpi_transport::all_gather(std::byte* data, rank_blocks const& blocks) const noexcept
 {
   if (status const s = check(); !s.ok()) { return s; }
-  if (blocks.count > most - static_cast<std::size_t>(size_)) { return too_large(); }
+  if (blocks.count > most - static_cast<std::size_t>(size())) { return too_large(); }
   mpi_element_type const element(blocks.element_bytes);
   if (element.error() != MPI_SUCCESS) { return answer(element.error()); }
   int* const sizes   = counts_.get();
-  int* const offsets = sizes + size_;
-  for (int k = 0; k < size_; ++k) {
+  int* const offsets = sizes + size();
+  for (int k = 0; k < size(); ++k) {
     sizes[k]   = static_cast<int>(blocks.size(k));
     offsets[k] = static_cast<int>(blocks.begin(k));
   }
@@ -181,16 +157,16 @@ status mpi_transport::scatter(Round const& round, MPI_Datatype type, MPI_Op op) 
 {
   if (round.count > most) { return too_large(); }
   int* const sizes = counts_.get();
-  for (int k = 0; k < size_; ++k) { sizes[k] = static_cast<int>(round.size(k)); }
+  for (int k = 0; k < size(); ++k) { sizes[k] = static_cast<int>(round.size(k)); }
   return call(MPI_Reduce_scatter, MPI_Ireduce_scatter, round.data, round.sum, sizes, type, op);
 }
 
 template <class Blocking, class Started, class... Args>
 status mpi_transport::call(Blocking blocking, Started started, Args... args) const noexcept
 {
-  if (!limited()) { return answer(blocking(args..., comm_)); }
+  if (!limited()) { return answer(blocking(args..., own_.comm)); }
   MPI_Request request = MPI_REQUEST_NULL;
-  int const error     = started(args..., comm_, &request);
+  int const error     = started(args..., own_.comm, &request);
   return finish(error, &request, 1);
 }
 
@@ -214,9 +190,8 @@ inline status mpi_transport::finish(int error, MPI_Request* requests, int count)
 
 inline status mpi_transport::answer(int error) const noexcept
 {
-  if (error == MPI_SUCCESS) { return {}; }
-  failed_ = true;
-  return {error_code::transport_failed, "MPI returned an error", error};
+  if (error != MPI_SUCCESS) { failed_ = true; }
+  return detail::mpi_duplicate::of(error);
 }
 
 inline status mpi_transport::too_large() noexcept

@@ -10,36 +10,11 @@
 
 namespace tersum::inline v0 {
 
-inline mpi_messages::mpi_messages(MPI_Comm communicator)
-{
-  int begun = 0, ended = 0, between_groups = 0;
-  MPI_Initialized(&begun);
-  MPI_Finalized(&ended);
-  if (begun == 0 || ended != 0) {
-    fault_ = {error_code::invalid_argument,
-              "MPI is not running: MPI_Init was not called, or MPI_Finalize was"};
-    return;
-  }
-  if (communicator == MPI_COMM_NULL) {
-    fault_ = {error_code::invalid_argument, "communicator is MPI_COMM_NULL, or was freed"};
-    return;
-  }
-  MPI_Comm_test_inter(communicator, &between_groups);
-  if (between_groups != 0) {
-    fault_ = {error_code::invalid_argument,
-              "communicator is between two groups: messages are for ranks of one group"};
-    return;
-  }
-  int error = MPI_Comm_dup(communicator, &comm_);
-  if (error == MPI_SUCCESS) { error = MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN); }
-  if (error == MPI_SUCCESS) { error = MPI_Comm_rank(comm_, &rank_); }
-  if (error == MPI_SUCCESS) { error = MPI_Comm_size(comm_, &size_); }
-  static_cast<void>(answer(error));
-}
+inline mpi_messages::mpi_messages(MPI_Comm communicator) : fault_(own_.make(communicator)) {}
 
 inline mpi_messages::~mpi_messages()
 {
-  if (comm_ == MPI_COMM_NULL) { return; }
+  if (own_.comm == MPI_COMM_NULL) { return; }
   auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   forget_sent();
   while (!sent_.empty() && std::chrono::steady_clock::now() < end) {
@@ -47,7 +22,7 @@ inline mpi_messages::~mpi_messages()
     forget_sent();
   }
   if (sent_.empty()) {
-    MPI_Comm_free(&comm_);
+    MPI_Comm_free(&own_.comm);
   } else {
     // MPI goes on reading them.
     static_cast<void>(new std::list<letter>(std::move(sent_)));
@@ -56,9 +31,7 @@ inline mpi_messages::~mpi_messages()
 
 inline status mpi_messages::answer(int error)
 {
-  if (error != MPI_SUCCESS) {
-    fault_ = {error_code::transport_failed, "MPI returned an error", error};
-  }
+  if (error != MPI_SUCCESS) { fault_ = detail::mpi_duplicate::of(error); }
   return fault_;
 }
 
@@ -77,7 +50,7 @@ inline void mpi_messages::forget_sent()
 inline status mpi_messages::send(int to, std::span<std::byte const> message)
 {
   if (status const s = check(); !s.ok()) { return s; }
-  if (to < 0 || to >= size_) {
+  if (to < 0 || to >= size()) {
     return {error_code::invalid_argument, "to must be a rank of the communicator"};
   }
   if (message.size() > std::numeric_limits<int>::max()) {
@@ -87,7 +60,7 @@ inline status mpi_messages::send(int to, std::span<std::byte const> message)
   sent_.push_back({{message.begin(), message.end()}, MPI_REQUEST_NULL});
   letter& l = sent_.back();
   return answer(MPI_Isend(
-    l.message.data(), static_cast<int>(message.size()), MPI_BYTE, to, 0, comm_, &l.request));
+    l.message.data(), static_cast<int>(message.size()), MPI_BYTE, to, 0, own_.comm, &l.request));
 }
 
 inline status mpi_messages::receive(std::span<std::byte> memory,
@@ -96,13 +69,13 @@ inline status mpi_messages::receive(std::span<std::byte> memory,
 {
   what = {};
   if (status const s = check(); !s.ok()) { return s; }
-  // In the clock's unit the longest patience would wrap.
-  patience         = std::min<std::chrono::microseconds>(patience, std::chrono::hours(1));
+  patience         = std::min<std::chrono::microseconds>(patience, detail::longest_wait);
   auto const begin = std::chrono::steady_clock::now();
   MPI_Status found{};
   for (int there = 0; there == 0;) {
     forget_sent();
-    if (status const s = answer(MPI_Iprobe(MPI_ANY_SOURCE, 0, comm_, &there, &found)); !s.ok()) {
+    if (status const s = answer(MPI_Iprobe(MPI_ANY_SOURCE, 0, own_.comm, &there, &found));
+        !s.ok()) {
       return s;
     }
     if (there != 0) { break; }
@@ -120,7 +93,8 @@ inline status mpi_messages::receive(std::span<std::byte> memory,
   auto const length = static_cast<std::size_t>(std::max(bytes, 0));
   std::vector<std::byte> dropped(length > memory.size() ? length : 0);
   std::byte* const to = length > memory.size() ? dropped.data() : memory.data();
-  int const error = MPI_Recv(to, bytes, MPI_BYTE, found.MPI_SOURCE, 0, comm_, MPI_STATUS_IGNORE);
+  int const error =
+    MPI_Recv(to, bytes, MPI_BYTE, found.MPI_SOURCE, 0, own_.comm, MPI_STATUS_IGNORE);
   if (error == MPI_SUCCESS) { what = {found.MPI_SOURCE, length}; }
   return answer(error);
 }
