@@ -41,6 +41,7 @@ struct orthonormalize : of_part<exchange_part::encode> {};      //!< Makes the c
 struct encode         : of_part<exchange_part::encode> {};      //!< Makes the payload; feedback keeps what it loses, unless that has to wait for `decode`.
 struct recompress     : of_part<exchange_part::recompress> {};  //!< Decodes and adds the ranks' codes of this rank's part, and encodes the mean.
 struct return_bypass  : of_part<exchange_part::decode> {};      //!< Writes the means of the coordinates that bypassed to the gradient.
+struct receive        : of_part<exchange_part::decode> {};      //!< Makes means of reduced factors, and flags what is not finite.
 struct decode         : of_part<exchange_part::decode> {};      //!< Makes the mean of the payload, in place of the gradient.
 struct finish         : of_part<exchange_part::decode> {};      //!< Measures the correlation of the ranks, counts saturated lanes, and numbers the next step.
 // clang-format on

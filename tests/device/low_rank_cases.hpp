@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Orthonormal columns and factors of matrices on any executor: against double, and against a low-rank exchange.
+//! Orthonormal columns and factors of matrices on any executor, against double.
 
 #pragma once
 
 #include "placed_array.hpp"
+#include "support/exchange_fixture.hpp"
 #include "support/known_matrix.hpp"
 #include "support/normal_gradients.hpp"
 
@@ -16,10 +17,13 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <deque>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -45,7 +49,10 @@ void check_orthogonalize(Placement const& on, std::size_t length, int columns)
   auto const k      = static_cast<std::size_t>(columns);
   auto const before = normal_gradients(1, length * k, 8)[0];
   typename Placement::template array<float> const factor{before};
-  REQUIRE(make_orthonormal(on, Orthogonalizer{}, factor.span(), columns) == status{});
+  // [orthogonalize]
+  factor_view const factors[]{{factor.span(), columns}};
+  REQUIRE(orthogonalize(on.exec, Orthogonalizer{}, factors) == status{});
+  // [orthogonalize]
   auto const got = factor.read();
   CHECK(orthogonality_error(got.data(), length, columns) <= 1e-5);
   // All of the first column's direction is kept: columns are made orthonormal in their order.
@@ -149,80 +156,105 @@ void check_list(Placement const& on)
   return to;
 }
 
-template <class Placement>
-void check_products(Placement const& on, std::size_t rows, std::size_t width, int rank)
-{
-  CAPTURE(rows);
-  CAPTURE(width);
-  CAPTURE(rank);
-  using array  = typename Placement::template array<float>;
-  auto const k = static_cast<std::size_t>(rank);
-  auto const m = normal_gradients(1, rows * width, 2)[0];
-  auto const q = normal_gradients(1, width * k, 3)[0];
-  factored_matrix<float> const shape{{nullptr, rows, width}, rank, {}, {}};
-  std::size_t const room = product_workspace_bytes(std::span{&shape, 1});
-  // With a workspace the work is divided, which changes no bit.
-  for (std::size_t const bytes : {std::size_t{0}, room}) {
-    CAPTURE(bytes);
-    array const values{m, bytes == 0 ? 1u : 0u}, right{q}, left{rows * k}, again{width * k};
-    array const workspace{bytes / sizeof(float)};
-    auto const bytes_of = std::as_writable_bytes(workspace.span());
-    matrix_view<float> const matrix{values.span().data(), rows, width};
-    factored_matrix<float> const of_q{matrix, rank, left.span(), right.span()};
-    factored_matrix<float> const of_p{matrix, rank, left.span(), again.span()};
-    REQUIRE(left_factors(on.exec, std::span{&of_q, 1}, bytes_of) == status{});
-    auto const p = left.read();
-    CHECK(product_error(m, rows, width, true, q, p) <= 1);
-    CHECK(p == ordered_product(m, rows, width, true, q, k));
-    REQUIRE(right_factors(on.exec, std::span{&of_p, 1}, bytes_of) == status{});
-    CHECK(product_error(m, rows, width, false, p, again.read()) <= 1);
-    CHECK(again.read() == ordered_product(m, rows, width, false, p, k));
-    if (room == 0) { break; }
+//! @brief State, workspace and matrices of one rank in an executor's memory.
+template <class Placement, int Rank>
+struct iterated {
+  using codec_type = low_rank_codec<low_rank<Rank>, float, low_rank_schedule::paired, no_feedback>;
+  template <class T>
+  using array = typename Placement::template array<T>;
+
+  Placement const& on;
+  bucket const& shapes;
+
+  //! None of the matrices bypasses.
+  [[nodiscard]] plan<codec_type> plan_of(world const& ranks) const
+  {
+    layout all         = shapes.gradient();
+    all.bypass_below   = 0;
+    all.bypass_vectors = false;
+    return codec_type{.low_rank = {.least_saving = 0}}.plan(all, ranks);
   }
+
+  plan<codec_type> of       = plan_of(world{});
+  std::vector<float> values = normal_gradients(1, of.coordinates(), 2)[0];
+  array<float> matrices{values, 1};
+  array<std::byte> kept{of.state_bytes()}, room{of.workspace_bytes()};
+
+  [[nodiscard]] status initialize() const { return tersum::initialize(on.exec, of, state(), 3); }
+  [[nodiscard]] status operator()() const
+  {
+    return power_iteration(on.exec, of, matrices.span(), state(), workspace());
+  }
+  [[nodiscard]] std::span<std::byte> state() const { return kept.span(); }
+  [[nodiscard]] std::span<std::byte> workspace() const { return room.span(); }
+
+  //! So many floats that begin at `first`, which lies in the workspace or in the state.
+  [[nodiscard]] static std::vector<float> read(array<std::byte> const& memory,
+                                               float const* first,
+                                               std::size_t count)
+  {
+    auto const bytes = memory.read();
+    auto const begin = reinterpret_cast<std::byte const*>(first) - memory.span().data();
+    std::vector<float> out(count);
+    std::memcpy(out.data(), bytes.data() + begin, count * sizeof(float));
+    return out;
+  }
+  [[nodiscard]] std::vector<float> warm() const
+  {
+    auto const* const first = reinterpret_cast<float const*>(state().data() + of.offset("warm"));
+    return read(kept, first, of.factor_elements(1));
+  }
+  [[nodiscard]] std::vector<float> left() const
+  {
+    auto const all = left_factors(of, workspace());
+    return read(room, all.data(), all.size());
+  }
+  [[nodiscard]] std::vector<float> right() const
+  {
+    auto const all = right_factors(of, workspace());
+    return read(room, all.data(), all.size());
+  }
+};
+
+//! A turn's factors are the products of each matrix with its factor of the turn before.
+inline void check_turn(std::vector<float> const& values,
+                       auto const& plan,
+                       int turn,
+                       std::vector<float> const& before,
+                       std::vector<float> const& after)
+{
+  plan.for_each_matrix([&](matrix_record const& m) {
+    CAPTURE(m.rows);
+    CAPTURE(m.columns);
+    auto const part = [&](std::vector<float> const& all, std::uint64_t first, std::uint64_t count) {
+      auto const begin = all.begin() + static_cast<std::ptrdiff_t>(first);
+      return std::vector<float>(begin, begin + static_cast<std::ptrdiff_t>(count));
+    };
+    auto const matrix = part(values, m.offset, m.rows * m.columns);
+    auto const from   = part(before, m.slot[1 - turn], m.rank * m.length(1 - turn));
+    auto const to     = part(after, m.slot[turn], m.rank * m.length(turn));
+    CHECK(product_error(matrix, m.rows, m.columns, turn == 0, from, to) <= 1);
+    CHECK(to == ordered_product(matrix, m.rows, m.columns, turn == 0, from, m.rank));
+  });
 }
 
-//! Iterations of a list, more than one launch takes, are those of as many calls.
-template <class Placement>
-void check_power_iterations(Placement const& on)
+//! Products of all matrices of a bucket, by the parts of an exchange and by an iteration.
+template <int Rank, class Placement>
+void check_products(Placement const& on, std::vector<bucket::shape> const& shapes)
 {
-  using array = typename Placement::template array<float>;
-  struct shape {
-    std::size_t rows, columns;
-    int rank;
-  };
-  std::vector<shape> shapes{{70, 520, 3}, {1, 600, 1}, {700, 1, 1}, {513, 66, 9}};
-  while (shapes.size() < 34) { shapes.push_back({1 + shapes.size(), 40 - shapes.size(), 1}); }
-  std::deque<array> values, left, right;
-  std::vector<std::vector<float>> start;
-  std::vector<factored_matrix<float>> list;
-  for (auto const [rows, columns, rank] : shapes) {
-    auto const seed = static_cast<unsigned>(values.size());
-    auto const k    = static_cast<std::size_t>(rank);
-    start.push_back(normal_gradients(1, columns * k, 40 + seed)[0]);
-    values.emplace_back(normal_gradients(1, rows * columns, 80 + seed)[0]);
-    left.emplace_back(rows * k);
-    right.emplace_back(start.back());
-  }
-  for (std::size_t i = 0; i < shapes.size(); ++i) {
-    auto const [rows, columns, rank] = shapes[i];
-    list.push_back(
-      {{values[i].span().data(), rows, columns}, rank, left[i].span(), right[i].span()});
-  }
-  std::span<factored_matrix<float> const> const all{list};
-  array const workspace{product_workspace_bytes(all) / sizeof(float)};
-  REQUIRE(!workspace.span().empty());
-  auto const bytes = std::as_writable_bytes(workspace.span());
-  robust_cholesky_qr2 const by{};
-  CHECK(power_iteration(on.exec, by, all, bytes.first(bytes.size() - 4)).message ==
-        "workspace is smaller than product_workspace_bytes");
-  REQUIRE(power_iteration(on.exec, by, all, bytes) == status{});
-  for (std::size_t i = 0; i < shapes.size(); ++i) {
-    CAPTURE(i);
-    array const p{left[i].span().size()}, q{start[i]};
-    factored_matrix<float> const one{list[i].matrix, list[i].rank, p.span(), q.span()};
-    REQUIRE(power_iteration(on.exec, by, std::span{&one, 1}) == status{});
-    CHECK(left[i].read() == p.read());
-    CHECK(right[i].read() == q.read());
+  CAPTURE(Rank);
+  bucket const all{shapes};
+  iterated<Placement, Rank> const run{on, all};
+  REQUIRE(run.initialize() == status{});
+  REQUIRE(run.of.chunks() == shapes.size());
+  for (int step = 0; step < 2; ++step) {
+    auto const warm = run.warm();
+    REQUIRE(measure(on.exec, run.of, run.matrices.span(), run.state(), run.workspace()) ==
+            status{});
+    auto const sums = agreed_wire(run.of, run.workspace());
+    check_turn(run.values, run.of, 0, warm, run.read(run.room, sums.data, sums.count));
+    REQUIRE(run() == status{});
+    check_turn(run.values, run.of, 1, run.left(), run.right());
   }
 }
 
@@ -230,19 +262,29 @@ void check_power_iterations(Placement const& on)
 template <class Placement>
 void check_power_iteration(Placement const& on)
 {
-  using array = typename Placement::template array<float>;
   known_matrix const known{70, 65, {8.0, 4.0, .5, .25}, 11};
-  array const values{known.dense()}, right{normal_gradients(1, 2 * 65, 4)[0]}, left{2 * 70};
+  typename Placement::template array<float> const matrix{known.dense()};
   auto const dense = known.dense();
+  auto const bytes = [](std::size_t count) {
+    return typename Placement::template array<std::byte>{count};
+  };
   // [power_iteration]
-  robust_cholesky_qr2 const by{};
-  matrix_view<float> const matrix{values.span().data(), 70, 65};  // rows, columns
-  factored_matrix<float> const factored{matrix, 2, left.span(), right.span()};
+  tensor const shape[] = {{.rows = 70, .columns = 65}};
+  low_rank_codec<low_rank<2>, float, low_rank_schedule::paired, no_feedback> const codec{};
+  auto const plan      = codec.plan(layout{70 * 65, shape}, world{});
+  auto const state     = bytes(plan.state_bytes());  // which keeps Q
+  auto const workspace = bytes(plan.workspace_bytes());
+  REQUIRE(initialize(on.exec, plan, state.span(), 4) == status{});
   for (int step = 0; step < 5; ++step) {
-    REQUIRE(power_iteration(on.exec, by, std::span{&factored, 1}) == status{});
+    REQUIRE(power_iteration(on.exec, plan, matrix.span(), state.span(), workspace.span()) ==
+            status{});
   }
+  auto const left  = left_factors(plan, workspace.span()),
+             right = right_factors(plan, workspace.span());
   // [power_iteration]
-  auto const p = left.read(), q = right.read();
+  using run    = iterated<Placement, 2>;
+  auto const p = run::read(workspace, left.data(), left.size());
+  auto const q = run::read(workspace, right.data(), right.size());
   double error = 0;
   for (std::size_t i = 0; i < 70; ++i) {
     for (std::size_t j = 0; j < 65; ++j) {
@@ -258,64 +300,17 @@ void check_power_iteration(Placement const& on)
   CHECK(error <= .3125 + 1e-3);
 }
 
-//! The three parts of an iteration make the factors that a low-rank exchange sends, bit by bit.
-template <class Placement>
-void check_factors_of_exchange(Placement const& on, std::size_t rows, std::size_t width)
-{
-  CAPTURE(rows);
-  CAPTURE(width);
-  using array = typename Placement::template array<float>;
-  low_rank_codec<low_rank<4>, float, low_rank_schedule::paired, no_feedback> codec{};
-  codec.low_rank.least_saving = 0;
-  tensor const tensors[]      = {{.rows = rows, .columns = width}};
-  auto const plan = codec.plan(layout{rows * width, tensors}, world{.size = 1, .rank = 0});
-  REQUIRE(plan.check() == status{});
-  REQUIRE(plan.chunks() == 1);
-  auto gradient   = normal_gradients(1, rows * width, 6)[0];
-  auto const copy = gradient;
-  std::vector<word4> state(plan.state_bytes() / 16 + 1), workspace(plan.workspace_bytes() / 16 + 1);
-  auto const states = std::as_writable_bytes(std::span{state});
-  auto const works  = std::as_writable_bytes(std::span{workspace});
-  cpu_executor const host;
-  REQUIRE(initialize(host, plan, states, 3) == status{});
-  auto const* const warm = reinterpret_cast<float const*>(states.data() + plan.offset("warm"));
-  std::size_t const rank = std::min({std::size_t{4}, rows, width});
-  std::vector<float> const start(warm, warm + rank * width);
-  REQUIRE(measure(host, plan, gradient, states, works) == status{});
-  auto const first = agreed_wire(plan, works);
-  std::vector<float> const sums(first.data, first.data + rank * rows);
-  REQUIRE(encode(host, plan, gradient, states, works) == status{});
-  auto const second = payload_wire(plan, works);
-  std::vector<float> const want(second.data, second.data + rank * width);
-
-  array const values{copy}, right{start}, left{rank * rows};
-  matrix_view<float> const matrix{values.span().data(), rows, width};
-  int const r = static_cast<int>(rank);
-  factored_matrix<float> const all[]{{matrix, r, left.span(), right.span()}};
-  std::span<factored_matrix<float> const> const batch{all};
-  // [orthogonalize]
-  REQUIRE(left_factors(on.exec, batch) == status{});
-  CHECK(left.read() == sums);  // which ranks add up
-  factor_view const p[]{{left.span(), r}};
-  REQUIRE(orthogonalize(on.exec, robust_cholesky_qr2{}, p) == status{});
-  REQUIRE(right_factors(on.exec, batch) == status{});
-  // [orthogonalize]
-  CHECK(right.read() == want);
-}
-
 template <class Placement>
 void check_low_rank_arguments(Placement const& on)
 {
   using array = typename Placement::template array<float>;
   std::vector<float> const ones(12, 1.0f);
-  array const values{ones}, left{std::vector<float>(6, 1.0f)}, right{std::vector<float>(8, 1.0f)};
+  array const values{ones};
   auto const refuses = [&](status const& s, std::string_view names) {
     CAPTURE(names);
     CHECK(s.code == error_code::invalid_argument);
     CHECK(s.message.find(names) != std::string_view::npos);
     CHECK(values.read() == ones);
-    CHECK(left.read() == std::vector<float>(6, 1.0f));
-    CHECK(right.read() == std::vector<float>(8, 1.0f));
   };
   std::span<float> const none{static_cast<float*>(nullptr), 12};
   auto const make = [&](std::span<float> factor, int columns) {
@@ -325,26 +320,27 @@ void check_low_rank_arguments(Placement const& on)
   refuses(make(values.span(), 65), "columns must be");
   refuses(make(values.span(), 5), "factors have not");
   refuses(make(none, 2), "factors is a null");
-  auto const iterate = [&](float const* matrix, int rank, std::span<float> p, std::span<float> q) {
-    factored_matrix<float> const one{{matrix, 3, 4}, rank, p, q};
-    return power_iteration(on.exec, gram_schmidt{}, std::span{&one, 1});
+
+  bucket const shapes{{{3, 4}, {2, 5}}};
+  iterated<Placement, 2> const run{on, shapes};
+  REQUIRE(run.initialize() == status{});
+  auto const before = run.warm();
+  auto const call   = [&](auto const& plan, std::span<float> matrices) {
+    return power_iteration(on.exec, plan, matrices, run.state(), run.workspace());
   };
-  float const* const m = values.span().data();
-  refuses(iterate(m, 0, left.span(), right.span()), "rank must be");
-  refuses(iterate(m, 3, left.span(), right.span()), "left has not");
-  refuses(iterate(m, 2, left.span(), right.span().first(7)), "right has not");
-  refuses(iterate(nullptr, 2, left.span(), right.span()), "matrix is a null");
-  refuses(iterate(m, 2, none.first(6), right.span()), "left is a null");
-  refuses(iterate(m, 1, right.span().first(3), right.span().subspan(2, 4)), "left overlaps right");
-  refuses(iterate(m, 2, values.span().first(6), right.span()), "a factor overlaps matrix");
-  auto const multiply = [&](std::span<std::byte> workspace) {
-    factored_matrix<float> const one{{m, 3, 4}, 2, left.span(), right.span()};
-    return left_factors(on.exec, std::span{&one, 1}, workspace);
-  };
-  refuses(multiply({static_cast<std::byte*>(nullptr), 4}), "workspace is a null");
-  refuses(multiply(std::as_writable_bytes(left.span())), "workspace overlaps");
-  std::span<factored_matrix<float> const> const none_of_all{};
-  CHECK(power_iteration(on.exec, gram_schmidt{}, none_of_all) == status{});
+  auto const of_two = run.plan_of({.size = 2, .rank = 0});
+  refuses(call(of_two, run.matrices.span()), "plan is for several ranks");
+  refuses(call(run.of, values.span()), "gradient.size()");
+  CHECK(run.warm() == before);
+
+  // What is not finite moves no factor, also not that of another matrix.
+  auto bad = run.values;
+  bad[13]  = std::numeric_limits<float>::infinity();
+  array const matrices{bad};
+  REQUIRE(call(run.of, matrices.span()) == status{});
+  CHECK(run.warm() == before);
+  REQUIRE(run() == status{});
+  CHECK(run.warm() != before);
 }
 
 }  // namespace tersum::tests

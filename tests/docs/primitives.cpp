@@ -63,10 +63,8 @@ void others(cpu_executor const& exec, std::vector<float>& gradient)
     check(s.ok() && sum[3] == 0x7u, "lanes of 4 bits saturate at 7");
   }
   {
-    std::uint64_t const rows = 30, columns = 40;
-    std::vector<float> const start = waves(columns * 4, .7f);
-    matrix_view<float> const other{gradient.data(), columns, rows};
-    std::vector<float> other_p(columns * 2), other_q(waves(rows * 2, .3f));
+    std::uint64_t const rows = 30, columns = 40, seed = 1;
+    std::vector<float> start = waves(columns * 4, .7f);
     // code 7
 
     // sin(a + b) of rank 2 is the product of its factors.

@@ -2,80 +2,84 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! A matrix M as factors P Q^T: products with one factor, and one step of the power iteration.
+//! Matrices M as factors P Q^T: one step of the power iteration on all matrices of a bucket.
 
 #pragma once
 
+#include <tersum/codec_kinds.hpp>
+#include <tersum/exchange/exchange.hpp>
 #include <tersum/execute/executor.hpp>
-#include <tersum/lowrank/orthogonalizers.hpp>
+#include <tersum/plan.hpp>
+#include <tersum/stages.hpp>
 #include <tersum/status.hpp>
-#include <tersum/types.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 
 namespace tersum::inline v0 {
 
-//! @brief A matrix of float, half or bfloat16 in the executor's memory, row after row.
-template <gradient_element Element>
-struct matrix_view {
-  Element const* values;  //!< rows * columns of them, aligned to their size.
-  std::uint64_t rows;
-  std::uint64_t columns;
-};
+//! A codec whose exchange of one rank is one step of the power iteration: paired factors without feedback.
+template <class Codec>
+concept iterating = is_low_rank<Codec> && agrees<Codec> && !feeds_back<Codec>;
 
-//! @brief A matrix M and the columns of its factors, P of matrix.rows and Q of matrix.columns floats, one after the other.
-template <gradient_element Element>
-struct factored_matrix {
-  matrix_view<Element> matrix;
-  int rank;                //!< Columns of P and of Q, 1 to `max_rank`.
-  std::span<float> left;   //!< P.
-  std::span<float> right;  //!< Q.
-};
-
-//! @brief Bytes with which blocks of a device share the terms of long products of a list of matrices; 0 where none is long.
-template <gradient_element Element>
-[[nodiscard]] constexpr std::size_t product_workspace_bytes(
-  std::span<factored_matrix<Element> const> batch) noexcept;
-
-//! @brief left = M right, of each of several matrices of any sizes and ranks: P of Q.
+//! @brief P = M Q, the columns of P made orthonormal, and Q = M^T P, from which the next call starts. Then P Q^T approximates
+//! M, better with every call.
 //!
-//! *Reads* the matrices and `right`; *writes* `left`. All arrays are apart, in the executor's memory, aligned to their
-//! elements; that factors of different matrices are apart is not checked. The list itself lies in the host's memory and is not
-//! needed after the call. *Needs* no workspace; with `product_workspace_bytes` of it, apart from all else and
-//! aligned to floats, more blocks of a device share the work of a long matrix, in a second launch. *Errors*: a rank out of
-//! range, an array of another size, a workspace that is neither empty nor large enough, a null or misaligned address, an
-//! overlap. Products are added in float, in blocks of 64 terms and in the slices that the shape has (docs/low_rank.md); a sum
-//! that is not finite becomes infinity. On every executor, with a workspace or without, the results have the bits that
-//! `low_rank_codec` makes. Up to 32 matrices take the launches of one, each further 32 as many again. Enqueued on the
-//! executor; does not synchronize.
-template <executor Executor, gradient_element Element>
-[[nodiscard]] status left_factors(Executor const& exec,
-                                  std::span<factored_matrix<Element> const> batch,
-                                  std::span<std::byte> workspace = {});
-
-//! @brief right = M^T left: Q of P. Memory, errors and stream are as for `left_factors`, with the sides exchanged.
-template <executor Executor, gradient_element Element>
-[[nodiscard]] status right_factors(Executor const& exec,
-                                   std::span<factored_matrix<Element> const> batch,
-                                   std::span<std::byte> workspace = {});
-
-//! @brief One step: P = M Q, its columns made orthonormal, and Q = M^T P. Then P Q^T approximates M, better with every call.
+//! The stages are those of the codec, so that the factors have the bits of its exchanges, on every executor. Ranks that
+//! compress the sum of their matrices call `measure`, reduce `agreed_wire`, call `encode` and reduce `payload_wire` instead: that
+//! is PowerSGD. Enqueued on the executor, in the same number of launches for any number of matrices; does not synchronize.
+//! @param exec       Does the work: `cpu_executor` or `cuda_executor`.
+//! @param plan       Of one rank. Its layout's tensors are the matrices; those that bypass have no factors.
+//! @param matrices   *Read*: plan.coordinates() values of float, half or bfloat16, the matrices row after row.
+//! @param state      *Read and written*: from `initialize`, which fills Q with random numbers, or from the last call. After a
+//!                   matrix with a value that is not finite `header_of` says so, and Q is as it was before the call.
+//! @param workspace  *Written*: plan.workspace_bytes() bytes, aligned to 16. Receives `left_factors` and `right_factors`.
 //!
-//! *Reads* the matrices, *reads and writes* `right`, from which the iteration starts and whose columns must not be zero, *writes*
-//! `left`: the conditions and errors of `left_factors`. Ranks that compress the sum of their matrices call the three parts
-//! instead, and reduce P and Q in between: that is PowerSGD, and makes the factors of `low_rank_codec`. Three launches, with a
-//! workspace up to five.
+//! *Errors*: those of exchange.hpp, and a plan of several ranks.
 //!
 //! @par Example
 //! @snippet tests/device/low_rank_cases.hpp power_iteration
-template <executor Executor, orthogonalizer Orthogonalizer, gradient_element Element>
+template <executor Executor, iterating Codec, gradient_memory Matrices>
 [[nodiscard]] status power_iteration(Executor const& exec,
-                                     Orthogonalizer const& orthogonalizer,
-                                     std::span<factored_matrix<Element> const> batch,
-                                     std::span<std::byte> workspace = {});
+                                     plan<Codec> const& plan,
+                                     Matrices&& matrices,
+                                     std::span<std::byte> state,
+                                     std::span<std::byte> workspace)
+{
+  using step         = stage_list<stage::open,
+                          stage::measure,
+                          stage::orthonormalize,
+                          stage::encode,
+                          stage::receive,
+                          stage::finish>;
+  auto const values  = detail::span_of(matrices);
+  auto const checked = detail::check_arguments(plan, values, state, workspace);
+  bool const of_one  = plan.ranks().size == 1;
+  if (!checked.ok()) { return checked; }
+  if (!of_one) { return {error_code::invalid_argument, "plan is for several ranks"}; }
+  if (status const s = exec.check(); !s.ok()) { return s; }
+  auto const args = detail::make_args(plan, values.data(), state, workspace);
+  return walk(step{}, [&](auto stage) { return exec.perform(stage, plan, args); });
+}
+
+//! @name Factors that an exchange or a call of `power_iteration` leaves in its workspace
+//! Matrix after matrix, column after column, in the executor's memory. `plan.for_each_matrix(visit)` calls
+//! visit(matrix_record const&) for each matrix: P begins at slot[0], Q at slot[1].
+//! @{
+template <iterating Codec>
+[[nodiscard]] std::span<float> left_factors(plan<Codec> const& plan,
+                                            std::span<std::byte> workspace) noexcept
+{
+  return {reinterpret_cast<float*>(workspace.data() + plan.offset("even_factor")),
+          plan.factor_elements(0)};
+}
+template <iterating Codec>
+[[nodiscard]] std::span<float> right_factors(plan<Codec> const& plan,
+                                             std::span<std::byte> workspace) noexcept
+{
+  return {reinterpret_cast<float*>(workspace.data() + plan.offset("odd_factor")),
+          plan.factor_elements(1)};
+}
+//! @}
 
 }  // namespace tersum::inline v0
-
-#include <tersum/device/detail/power_iteration.ipp>

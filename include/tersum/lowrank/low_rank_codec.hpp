@@ -118,6 +118,7 @@ struct low_rank_codec {
                 stage::encode,
                 rounds::reduce_payload,
                 stage::return_bypass,
+                stage::receive,
                 stage::decode,
                 stage::finish>;
 

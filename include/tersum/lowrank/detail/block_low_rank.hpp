@@ -123,7 +123,7 @@ TERSUM_BODY void add_matrices(Context const& ctx,
   matrix_record const& m = args.table[find_matrix(args, number, first)];
   if (!m.is_divided(turn)) { return; }
   add_part(ctx,
-           product_of(args, m, turn, nullptr),
+           product_of(args, m, turn, args.parts.warm),
            number - first(m),
            ctx.block_rank() % adders_of_block<Codec>);
 }

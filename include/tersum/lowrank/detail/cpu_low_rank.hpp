@@ -267,32 +267,52 @@ template <is_low_rank Codec, class Element>
   return {};
 }
 
-//! Reduced factor to gradient, residual and warm start.
 template <is_low_rank Codec, class Element>
-[[nodiscard]] status run_stage(stage::decode, cpu_work<Codec, Element> const& work)
+[[nodiscard]] status run_stage(stage::receive, cpu_work<Codec, Element> const& work)
 {
   cpu_low_rank const all{work};
   auto const& args  = work.args;
-  int const now     = all.turn();
   float const share = 1.0f / static_cast<float>(args.world);
   all.for_each_matrix([&](matrix_record const& m) {
-    if (!all.receive(m, now, args.parts.wire[1], share)) {
+    if (!all.receive(m, all.turn(), args.parts.wire[1], share)) {
       args.parts.poisoned[&m - args.table] = 1;
       raise_flag(args);
     }
   });
-  bool const keeps = !step_is_poisoned(args);
+  return {};
+}
+
+//! Factors to gradient and residual.
+template <is_low_rank Codec, class Element>
+[[nodiscard]] status run_stage(stage::decode, cpu_work<Codec, Element> const& work)
+{
+  cpu_low_rank const all{work};
+  bool const keeps = !step_is_poisoned(work.args);
   all.for_each_block(
-    args.parts.row_blocks,
+    work.args.parts.row_blocks,
     [](matrix_record const& m) { return m.first_rows; },
-    [&](matrix_record const& m, std::uint64_t begin) { all.reconstruct(m, now, begin, keeps); });
-  if (!keeps) { return {}; }
-  all.for_each_matrix([&](matrix_record& m) {
-    std::copy_n(
-      args.parts.factor[1] + m.slot[now], m.rank * m.length(now), args.parts.warm + m.slot[now]);
-    ++m.turns;
-    all.refresh(m, now, m.turns);
-  });
+    [&, turn = all.turn()](matrix_record const& m, std::uint64_t begin) {
+      all.reconstruct(m, turn, begin, keeps);
+    });
+  return {};
+}
+
+//! Reduced factor to warm start, and the next step.
+template <is_low_rank Codec, class Element>
+[[nodiscard]] status run_stage(stage::finish, cpu_work<Codec, Element> const& work)
+{
+  cpu_low_rank const all{work};
+  auto const& args = work.args;
+  int const now    = all.turn();
+  if (!step_is_poisoned(args)) {
+    all.for_each_matrix([&](matrix_record& m) {
+      std::copy_n(
+        args.parts.factor[1] + m.slot[now], m.rank * m.length(now), args.parts.warm + m.slot[now]);
+      ++m.turns;
+      all.refresh(m, now, m.turns);
+    });
+  }
+  end_step(args);
   return {};
 }
 

@@ -140,14 +140,27 @@ template <class Executor, is_low_rank Codec, class Element>
   return launch_product<false>(launches);
 }
 
-//! All kernels that may find a value that is not finite come before the one that writes residuals.
 template <class Executor, is_low_rank Codec, class Element>
-[[nodiscard]] status run_stage(stage::decode, launch_list<Executor, Codec, Element>& launches)
+[[nodiscard]] status run_stage(stage::receive, launch_list<Executor, Codec, Element>& launches)
 {
   auto const& plan = launches.plan();
   launches(receive_all{}, agrees<Codec> ? plan.blocks(1) : maximum(plan.blocks(0), plan.blocks(1)));
-  launches(rebuild_all{}, plan.row_blocks() * rebuild_splits);
-  launches(keep_all_warm{}, plan.chunks());
+  return launches.result();
+}
+
+template <class Executor, is_low_rank Codec, class Element>
+[[nodiscard]] status run_stage(stage::decode, launch_list<Executor, Codec, Element>& launches)
+{
+  launches(rebuild_all{}, launches.plan().row_blocks() * rebuild_splits);
+  return launches.result();
+}
+
+//! Reduced factor to warm start, and the next step.
+template <class Executor, is_low_rank Codec, class Element>
+[[nodiscard]] status run_stage(stage::finish, launch_list<Executor, Codec, Element>& launches)
+{
+  launches(keep_all_warm{}, launches.plan().chunks());
+  launches(finish_kernel{}, 1);
   return launches.result();
 }
 
