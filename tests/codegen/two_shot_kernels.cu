@@ -36,6 +36,9 @@ void compile_two_shot()
   compile_rounds<codec_of<presets::two_shot_4>, float>();
   compile_rounds<codec_of<presets::two_shot_4>, bfloat16>();
   compile_rounds<codec_of<presets::two_shot_4>, float, true>();
+  using gathered = codec_of<presets::gathered_2>;
+  compile(&detail::chunk_kernel<detail::decode_parts_kernel<false>, gathered, float>,
+          &detail::chunk_kernel<detail::decode_parts_kernel<false>, gathered, bfloat16>);
   compile_feedback<codec_of<presets::two_shot_4_ef>, float>();
   compile_feedback<codec_of<presets::two_shot_4_ef>, float, true>();
   compile_rounds<codec_of<presets::two_shot_4_ef>, tersum::half>();

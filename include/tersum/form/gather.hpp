@@ -50,6 +50,7 @@ struct gather_counts : codec_counts<Codec> {
   {
     auto const ranks      = static_cast<std::uint64_t>(maximum(this->ranks().size, 1));
     args.parts.part_words = part_bytes() / sizeof(std::uint32_t);
+    args.parts.share      = 1.0f / static_cast<float>(ranks);
     args.parts.gathered   = work.take_bytes<std::uint32_t>("gathered", ranks * part_bytes());
     work.share("gathered", "payload");
     args.payload = args.parts.gathered;

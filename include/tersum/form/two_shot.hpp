@@ -93,7 +93,9 @@ struct two_shot_counts : codec_counts<Codec> {
     args.payload        = work.take_bytes<std::uint32_t>("payload", payload_bytes());
     parts.gathered      = args.payload;
     parts.part_words    = part_bytes() / sizeof(std::uint32_t);
-    parts.inverse_world = 0xffffffffu / static_cast<std::uint32_t>(maximum(this->world_.size, 1));
+    auto const ranks    = static_cast<std::uint32_t>(maximum(this->world_.size, 1));
+    parts.inverse_world = 0xffffffffu / ranks;
+    parts.share         = 1.0f / static_cast<float>(ranks);
     if constexpr (feeds_back<Codec> || ways_differ<Codec>) {
       parts.gathered = work.take_bytes<std::uint32_t>("gathered", mean_bytes());
     } else {

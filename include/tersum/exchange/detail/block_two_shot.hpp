@@ -84,10 +84,7 @@ TERSUM_BODY void recompress_owned(Context const& ctx, exchange_args<Codec, Eleme
   key.rank         = second_rank;
   auto const& mean = own.of_mean();
   mean.template encode<typename second_dither_of<typename Codec::dither_type>::type>(
-    v,
-    key,
-    Context::divide(1.0f, static_cast<float>(args.world)),
-    mean.part_of(args.parts.gathered, args.rank));
+    v, key, args.parts.share, mean.part_of(args.parts.gathered, args.rank));
 }
 
 //! @brief The same of the parts that this rank has received.

@@ -163,14 +163,16 @@ struct decode_parts_kernel : first_chunk, kernel_of_parts {
   template <class Codec>
   static constexpr bool bounded = !Edge && !several_bits<Codec> && may_be_bounded<Codec> &&
                                   Codec::chunk_size == 1024 && Codec::quantizer_type::bits <= 4;
-  // What adds two floats at once wants them in pairs of registers, of which 48 are too few.
+  // What adds two floats at once wants them in pairs of registers, of which 48 are too few; so are they where it loops over copies.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+  template <class Codec>
   static constexpr int fewer = 1;
 #else
-  static constexpr int fewer = 0;
+  template <class Codec>
+  static constexpr int fewer = copying<Codec> ? 1 : 0;
 #endif
   template <class Codec, tuning Tuning = tuning{}>
-  static constexpr int blocks = bounded<Codec>        ? Tuning.cuda.decode_blocks - fewer
+  static constexpr int blocks = bounded<Codec>        ? Tuning.cuda.decode_blocks - fewer<Codec>
                                 : keeps_metric<Codec> ? Tuning.cuda.decode_blocks_of_scales
                                                       : widths::template blocks<Codec, Tuning>;
   TERSUM_RUNS(decode_parts<Edge>(ctx, args, first))

@@ -17,20 +17,6 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief How many parts hold codes of each chunk of the mean: the owner's, or those of all ranks, which are to be added.
-template <class Codec, class Element>
-[[nodiscard]] TERSUM_INLINE std::uint32_t copies_of_mean(exchange_args<Codec, Element> const& args)
-{
-  return copying<Codec> ? static_cast<std::uint32_t>(args.world) : 1;
-}
-
-//! @brief By what codes in these parts are multiplied. Owners have sent means.
-template <class Arithmetic, class Codec, class Element>
-[[nodiscard]] TERSUM_INLINE float share_of_copy(exchange_args<Codec, Element> const& args)
-{
-  return copying<Codec> ? Arithmetic::divide(1.0f, static_cast<float>(args.world)) : 1.0f;
-}
-
 //! @brief The scale of a chunk that does not travel: zero, or NaN where a gradient was not finite.
 TERSUM_EXEC_CHECK_DISABLE
 template <class Arithmetic, class Memory, class Codec, class Element>
@@ -75,32 +61,71 @@ TERSUM_INLINE void add_chunk_of_shard(Chunk const& chunk)
   chunk.give_to_shard(finite, v);
 }
 
-//! @brief Decodes a chunk of the mean to the gradient: what its owner has encoded, or what all ranks have, in their order.
+//! @name A chunk of the mean, in the part at which its codes begin: that of its owner, or those of all ranks, in their order
+//! The first gives its scale, or the sum of all scales; the second decodes it to zeros.
+//! @{
+TERSUM_EXEC_CHECK_DISABLE
+template <class Codec, class Element, class Chunk>
+[[nodiscard]] TERSUM_INLINE float scale_of_mean(exchange_args<Codec, Element> const&,
+                                                Chunk const& chunk,
+                                                std::uint32_t const* part)
+{
+  return chunk.scale_in(part);
+}
+TERSUM_EXEC_CHECK_DISABLE
+template <copying Codec, class Element, class Chunk>
+[[nodiscard]] TERSUM_INLINE float scale_of_mean(exchange_args<Codec, Element> const& args,
+                                                Chunk const& chunk,
+                                                std::uint32_t const* part)
+{
+  float scale = chunk.scale_in(part);
+  TERSUM_NO_UNROLL
+  for (int rank = 1; rank < args.world; ++rank) {
+    part += args.parts.part_words;
+    scale = Chunk::math::add(scale, chunk.scale_in(part));
+  }
+  return scale;
+}
+TERSUM_EXEC_CHECK_DISABLE
+template <class Codec, class Element, class Chunk>
+TERSUM_INLINE void decode_mean(exchange_args<Codec, Element> const&,
+                               Chunk const& chunk,
+                               std::uint32_t const* part,
+                               typename Chunk::values& v)
+{
+  chunk.begin(part, Chunk::early, v);
+}
+TERSUM_EXEC_CHECK_DISABLE
+template <copying Codec, class Element, class Chunk>
+TERSUM_INLINE void decode_mean(exchange_args<Codec, Element> const& args,
+                               Chunk const& chunk,
+                               std::uint32_t const* part,
+                               typename Chunk::values& v)
+{
+  float const share = Chunk::math::multiply(args.parts.share, Chunk::early);
+  TERSUM_NO_UNROLL
+  for (int rank = 0; rank < args.world; ++rank) {
+    chunk.add(part, share, v);
+    part += args.parts.part_words;
+  }
+}
+//! @}
+
+//! @brief Decodes a chunk of the mean to the gradient.
 TERSUM_EXEC_CHECK_DISABLE
 template <class Chunk>
 TERSUM_INLINE void decode_chunk(Chunk& chunk)
 {
-  using math                      = typename Chunk::math;
   auto const& args                = chunk.args;
-  std::uint32_t const copies      = copies_of_mean(args);
   std::uint32_t const* const part = chunk.part_of(args.parts.gathered, chunk.place.part);
   float scale                     = 0.0f;
-  if (chunk.travels()) {
-    scale = chunk.scale_in(part);
-    for (std::uint32_t rank = 1; rank < copies; ++rank) {
-      scale = math::add(scale, chunk.scale_in(chunk.part_of(args.parts.gathered, rank)));
-    }
-  }
+  if (chunk.travels()) { scale = scale_of_mean(args, chunk, part); }
   // If the budget pays for nothing, no norm has travelled.
   if (chunk.stays() && has_agreed(args)) {
-    scale = scale_of_unsent<math>(chunk.memory(), args, chunk.number());
+    scale = scale_of_unsent<typename Chunk::math>(chunk.memory(), args, chunk.number());
   }
   typename Chunk::values v{};
-  float const share = math::multiply(share_of_copy<math>(args), Chunk::early);
-  chunk.begin(part, share, v);
-  for (std::uint32_t rank = 1; rank < copies; ++rank) {
-    chunk.add(chunk.part_of(args.parts.gathered, rank), share, v);
-  }
+  decode_mean(args, chunk, part, v);
   chunk.give(scale, v);
 }
 

@@ -21,6 +21,7 @@ struct part_args {
   Residual* owner_residual;     // chunk_size values for each owned chunk, or null
   std::uint64_t part_words;     // of two_shot
   std::uint32_t inverse_world;  // (2^32 - 1) / ranks
+  float share;                  // 1 / ranks
 };
 
 //! @brief The same where the ways differ.
