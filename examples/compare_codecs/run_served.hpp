@@ -108,8 +108,8 @@ run_outcome run_exchange(Device const& device,
   auto const per_number = [&](std::size_t bytes) {
     return 8 * static_cast<double>(bytes) / static_cast<double>(d);
   };
-  out.bits_per_coordinate = per_number(plan.push_bytes(0));
-  out.bits_pulled         = per_number(plan.answer_bytes(0));
+  out.bits_per_coordinate = per_number(plan.pieces()[0].push_bytes);
+  out.bits_pulled         = per_number(plan.pieces()[0].answer_bytes);
 
   auto const sum = run.allocate_floats(d), own = run.allocate_floats(d);
   auto const values = estimates[0][0];

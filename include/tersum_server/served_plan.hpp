@@ -36,7 +36,9 @@ struct served_piece {
   std::uint32_t tensor;
   std::uint64_t begin;  //!< First coordinate within the tensor.
   std::uint64_t size;   //!< Coordinates.
-  bool compressed;  //!< It travels as floats otherwise, as do pieces whose codes would be larger.
+  //! It travels as floats otherwise, as do pieces whose codes would be larger.
+  bool compressed          = false;
+  std::uint64_t push_bytes = 0, answer_bytes = 0;  //!< Of payload.
 };
 
 //! @brief What workers and the server agree on: made alike by all of them.
@@ -79,12 +81,11 @@ class served_plan {
     return first_[tensor];
   }
 
-  //! Bytes of payload of a push.
-  [[nodiscard]] std::size_t push_bytes(std::size_t piece) const;
-  //! Bytes of payload of an answer.
-  [[nodiscard]] std::size_t answer_bytes(std::size_t piece) const;
   //! Bytes of the longest message, with its header.
-  [[nodiscard]] std::size_t most_message_bytes() const;
+  [[nodiscard]] std::size_t most_message_bytes() const noexcept
+  {
+    return most_bytes_ + sizeof(message_header);
+  }
   //! A hash of all of it: messages of unlike plans are refused.
   [[nodiscard]] std::uint64_t fingerprint() const noexcept { return fingerprint_; }
 
@@ -117,7 +118,6 @@ class served_plan {
 
  private:
   [[nodiscard]] status check_sizes() const;
-  [[nodiscard]] status check_plans() const;
   template <class Codec>
   [[nodiscard]] plan<Codec> plan_of(Codec const& codec, std::size_t piece) const
   {
@@ -136,7 +136,7 @@ class served_plan {
   std::vector<std::uint64_t> tensors_;
   std::vector<served_piece> pieces_;
   std::vector<std::size_t> first_;
-  std::uint64_t fingerprint_ = 0;
+  std::uint64_t most_bytes_ = 0, fingerprint_ = 0;
   status made_;
 };
 

@@ -232,10 +232,10 @@ TEST_CASE("[server] tensors are cut into pieces, and small ones stay whole")
   CHECK(plan.first_piece(0) == 0);
   CHECK(plan.first_piece(1) == 0);
   CHECK(plan.first_piece(9) == plan.pieces().size());
-  CHECK(plan.push_bytes(1) == 255 * 4);
+  CHECK(plan.pieces()[1].push_bytes == 255 * 4);
   // 256 bits and a scale, the scales in whole 16 bytes.
-  CHECK(plan.push_bytes(2) == 16 + 32);
-  CHECK(plan.push_bytes(3) == 16 + 64);
+  CHECK(plan.pieces()[2].push_bytes == 16 + 32);
+  CHECK(plan.pieces()[3].push_bytes == 16 + 64);
   CHECK(plan.most_message_bytes() == 64 + 255 * 4);
   CHECK(plan_of({0, 1}, 3).fingerprint() != plan_of({0, 1}, 2).fingerprint());
   CHECK(plan_of({0, 1}, 3).fingerprint() != plan_of({1, 0}, 3).fingerprint());
@@ -671,7 +671,7 @@ TEST_CASE("[server] the gain is that of the first worker in the mean")
     bench b{plan, 1s};
     std::vector<float> x = gradients_of({256}, 0, 0)[0];
     detail::piece_coder<clan> coder{plan.up(0), true, seed, 1};
-    std::vector<std::byte> codes(plan.push_bytes(0));
+    std::vector<std::byte> codes(plan.pieces()[0].push_bytes);
     message_header h;
     for (std::uint64_t step = 0; step < 2; ++step) {
       REQUIRE(coder.encode(step, 1, x, codes) == status{});
@@ -709,7 +709,7 @@ void check_taking_back(double spacing)
     message_header h;
     h.kind        = message_kind::answer;
     h.fingerprint = plan.fingerprint();
-    h.bytes       = plan.answer_bytes(0);
+    h.bytes       = plan.pieces()[0].answer_bytes;
     h.counted     = 1;
     std::vector<std::byte> message(sizeof h + h.bytes);
     write_header(h, message);
@@ -759,7 +759,7 @@ TEST_CASE("[server] what is not finite poisons its chunk for a step, and no resi
   for (std::uint64_t k = 0; k < 2; ++k) {
     coders.push_back(std::make_unique<detail::piece_coder<clan>>(b.plan.up(0), true, seed, k + 1));
   }
-  std::vector<std::byte> payload(b.plan.push_bytes(0));
+  std::vector<std::byte> payload(b.plan.pieces()[0].push_bytes);
   detail::piece_coder<std::decay_t<decltype(b.plan.down_decoder(0).codec())>> decoder{
     b.plan.down_decoder(0), true, seed, 0};
   for (std::uint64_t step = 0; step < 3; ++step) {
@@ -775,9 +775,10 @@ TEST_CASE("[server] what is not finite poisons its chunk for a step, and no resi
     std::vector<std::byte> memory(b.plan.most_message_bytes());
     incoming what;
     REQUIRE(loopback_messages{b.post, 1}.receive(memory, 0us, what) == status{});
-    REQUIRE(what.bytes == sizeof(message_header) + b.plan.answer_bytes(0));
+    REQUIRE(what.bytes == sizeof(message_header) + b.plan.pieces()[0].answer_bytes);
     std::vector<float> mean(512);
-    auto const codes = std::span{memory}.subspan(sizeof(message_header), b.plan.answer_bytes(0));
+    auto const codes =
+      std::span{memory}.subspan(sizeof(message_header), b.plan.pieces()[0].answer_bytes);
     REQUIRE(decoder.decode(step, codes, mean) == status{});
     CAPTURE(step);
     for (std::size_t i = 0; i < 512; ++i) {
@@ -905,7 +906,7 @@ TEST_CASE("[server] messages of any bytes do no harm")
   for (int i = 0; i < 500; ++i) {
     // Codes of any bits under a header that fits, headers with some other bytes, and noise.
     auto const piece        = static_cast<std::uint32_t>(i % 3);
-    std::size_t const bytes = b.plan.push_bytes(piece);
+    std::size_t const bytes = b.plan.pieces()[piece].push_bytes;
     message_header h =
       b.header(message_kind::push, piece, i % 2, static_cast<std::uint64_t>(i / 6));
     if (i % 4 < 2) {

@@ -37,7 +37,7 @@ parameter_server<Up, Down>::piece_state::piece_state(served_plan<Up, Down> const
     down(plan.down(number), plan.pieces()[number].compressed, plan.options().seed, 0)
 {
   auto const workers = static_cast<std::size_t>(plan.options().workers);
-  codes.assign(workers, std::vector<std::byte>(plan.push_bytes(number)));
+  codes.assign(workers, std::vector<std::byte>(plan.pieces()[number].push_bytes));
   has_come.resize(workers);
   was_in.resize(workers);
   gains.resize(workers);
@@ -46,7 +46,7 @@ parameter_server<Up, Down>::piece_state::piece_state(served_plan<Up, Down> const
   last_in.resize(workers);
   sum.resize(plan.pieces()[number].size);
   one.resize(sum.size());
-  answer.resize(sizeof(message_header) + plan.answer_bytes(number));
+  answer.resize(sizeof(message_header) + plan.pieces()[number].answer_bytes);
 }
 
 template <publishing Up, publishing Down>

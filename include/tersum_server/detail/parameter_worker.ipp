@@ -38,8 +38,8 @@ parameter_worker<Up, Down, Transport>::piece_state::piece_state(served_plan<Up, 
        static_cast<std::uint64_t>(options.number) + 1),
     down(plan.down_decoder(number), plan.pieces()[number].compressed, plan.options().seed, 0)
 {
-  push.resize(sizeof(message_header) + plan.push_bytes(number));
-  answer.resize(plan.answer_bytes(number));
+  push.resize(sizeof(message_header) + plan.pieces()[number].push_bytes);
+  answer.resize(plan.pieces()[number].answer_bytes);
   if (feeds_back<Up> && options.takes_back && plan.pieces()[number].compressed) {
     back.emplace(plan.up_decoder(number), true, plan.options().seed, 0);
   }

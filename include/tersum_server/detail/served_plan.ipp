@@ -25,10 +25,20 @@ served_plan<Up, Down>::served_plan(Up const& up,
       std::uint64_t const size = tensors_[tensor];
       for (std::uint64_t begin = 0; begin < size;) {
         std::uint64_t const of_piece = std::min(options.most_coordinates, size - begin);
-        layout const one{of_piece};
-        bool const compressed = size >= options.compress_from && !up.plan(one, {}).all_bypass() &&
-                                !down.plan(one, {}).all_bypass();
-        pieces_.push_back({static_cast<std::uint32_t>(tensor), begin, of_piece, compressed});
+        auto const pushes            = up.plan(layout{of_piece}, {});
+        auto const answers           = down.plan(layout{of_piece}, {});
+        served_piece piece{
+          .tensor = static_cast<std::uint32_t>(tensor), .begin = begin, .size = of_piece};
+        piece.compressed =
+          size >= options.compress_from && !pushes.all_bypass() && !answers.all_bypass();
+        if (piece.compressed) {
+          if (made_.ok()) { made_ = pushes.check(); }
+          if (made_.ok()) { made_ = answers.check(); }
+        }
+        piece.push_bytes   = piece.compressed ? pushes.payload_bytes() : 4 * of_piece;
+        piece.answer_bytes = piece.compressed ? answers.payload_bytes() : 4 * of_piece;
+        most_bytes_        = std::max({most_bytes_, piece.push_bytes, piece.answer_bytes});
+        pieces_.push_back(piece);
         begin += of_piece;
       }
     }
@@ -38,7 +48,6 @@ served_plan<Up, Down>::served_plan(Up const& up,
   all = {"of", all, options.workers, options.seed, options.compress_from, options.most_coordinates};
   for (std::uint64_t const size : tensors_) { all = {"tensor", all, size}; }
   fingerprint_ = all.hash();
-  if (made_.ok()) { made_ = check_plans(); }
 }
 
 //! Whether the tensors can be cut, before memory is taken for the pieces.
@@ -64,40 +73,6 @@ status served_plan<Up, Down>::check_sizes() const
     }
   }
   return {};
-}
-
-//! Whether the codecs can make the pieces.
-template <publishing Up, publishing Down>
-status served_plan<Up, Down>::check_plans() const
-{
-  for (std::size_t piece = 0; piece < pieces_.size(); ++piece) {
-    if (!pieces_[piece].compressed) { continue; }
-    if (status const s = up(piece).check(); !s.ok()) { return s; }
-    if (status const s = down(piece).check(); !s.ok()) { return s; }
-  }
-  return {};
-}
-
-template <publishing Up, publishing Down>
-std::size_t served_plan<Up, Down>::push_bytes(std::size_t piece) const
-{
-  return pieces_[piece].compressed ? up(piece).payload_bytes() : 4 * pieces_[piece].size;
-}
-
-template <publishing Up, publishing Down>
-std::size_t served_plan<Up, Down>::answer_bytes(std::size_t piece) const
-{
-  return pieces_[piece].compressed ? down(piece).payload_bytes() : 4 * pieces_[piece].size;
-}
-
-template <publishing Up, publishing Down>
-std::size_t served_plan<Up, Down>::most_message_bytes() const
-{
-  std::size_t most = 0;
-  for (std::size_t piece = 0; piece < pieces_.size(); ++piece) {
-    most = std::max({most, push_bytes(piece), answer_bytes(piece)});
-  }
-  return most + sizeof(message_header);
 }
 
 }  // namespace tersum::inline v0
