@@ -44,45 +44,56 @@ template <class Context>
          ctx.thread_rank();
 }
 
+//! @brief Writes a coordinate to its place in this rank's part.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void place_coordinate(Context const& ctx,
+                                  exchange_args<Codec, Element> const& args,
+                                  std::uint64_t i,
+                                  std::uint32_t place,
+                                  half value)
+{
+  coordinate_part const part = part_of(args, args.rank);
+  ctx.store(part.index + (place >> place_shift), static_cast<std::uint32_t>(i));
+  ctx.store(part.value + (place >> place_shift), value);
+}
+
 //! @brief Writes the chosen coordinates to this rank's part, in ascending order. With feedback it keeps the others.
+//! @{
 template <class Codec, class Element, class Context>
 TERSUM_BODY void send_coordinates(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
   std::uint64_t const i = own_coordinate(ctx);
   if (i >= args.chunks) { return; }
   std::uint32_t const place = ctx.load(args.selection.places + i);
-  bool const sent           = place != 0;
-  if (!sent && !feeds_back<Codec>) { return; }
-  float value = Context::value(ctx.load(args.gradient + i));
-  float raw = 0.0f, kept = 0.0f;
-  if constexpr (feeds_back<Codec>) {
-    raw   = Context::value(ctx.load(args.residual + i));
-    kept  = weighed<Codec>(context_arithmetic<Context>{}, weight_of_kept(args), raw);
-    value = args.codec.feedback.before(context_arithmetic<Context>{}, value, kept);
-  }
-  bool const sendable = is_sendable<half>(value);
-  half const rounded  = [&] {
-    if constexpr (feeds_back<Codec>) {
-      float const nan = Context::from_bits(0x7fffffffu);
-      return Context::template finite_element<half>(sendable ? value : nan);
-    } else {
-      return Context::template element<half>(value);
-    }
-  }();
-  if (sent) {
-    coordinate_part const part = part_of(args, args.rank);
-    ctx.store(part.index + (place >> place_shift), static_cast<std::uint32_t>(i));
-    ctx.store(part.value + (place >> place_shift), rounded);
-  }
-  if constexpr (feeds_back<Codec>) {
-    float const lost = sent ? Context::subtract(value, Context::value(rounded)) : value;
-    float const rest = args.codec.feedback.after(context_arithmetic<Context>{}, value, lost, kept);
-    bool const known = has_adds_lost<typename Codec::feedback_type> || is_finite(rest);
-    std::uint32_t const draw = draw_of_kept(args, i, args.rank);
-    ctx.store(args.residual + i,
-              kept_value<residual_element<Codec>>(sendable && known ? rest : raw, draw));
-  }
+  if (place == 0) { return; }
+  float const value = Context::value(ctx.load(args.gradient + i));
+  place_coordinate(ctx, args, i, place, Context::template element<half>(value));
 }
+
+template <class Codec, class Element, class Context>
+requires feeds_back<Codec> TERSUM_BODY void send_coordinates(
+  Context const& ctx, exchange_args<Codec, Element> const& args)
+{
+  std::uint64_t const i = own_coordinate(ctx);
+  if (i >= args.chunks) { return; }
+  context_arithmetic<Context> const math{};
+  std::uint32_t const place = ctx.load(args.selection.places + i);
+  float const own           = Context::value(ctx.load(args.gradient + i));
+  float const raw           = Context::value(ctx.load(args.residual + i));
+  float const kept          = weighed<Codec>(math, weight_of_kept(args), raw);
+  float const value         = args.codec.feedback.before(math, own, kept);
+  bool const sent = place != 0, sendable = is_sendable<half>(value);
+  half const rounded =
+    Context::template finite_element<half>(sendable ? value : Context::from_bits(0x7fffffffu));
+  if (sent) { place_coordinate(ctx, args, i, place, rounded); }
+  float const lost         = sent ? Context::subtract(value, Context::value(rounded)) : value;
+  float const rest         = args.codec.feedback.after(math, value, lost, kept);
+  bool const known         = has_adds_lost<typename Codec::feedback_type> || is_finite(rest);
+  std::uint32_t const draw = draw_of_kept(args, i, args.rank);
+  ctx.store(args.residual + i,
+            kept_value<residual_element<Codec>>(sendable && known ? rest : raw, draw));
+}
+//! @}
 
 //! @brief Clears the sums, which lie where the places of coordinates were.
 template <class Codec, class Element, class Context>

@@ -50,23 +50,23 @@ class cpu_drawn_coordinates {
 
   void encode() const
   {
-    if constexpr (feeds_back<Codec>) {
-      constexpr bool plain = has_adds_lost<typename Codec::feedback_type> && !weighs_kept<Codec> &&
-                             std::is_same_v<residual_element<Codec>, float>;
-      for_each<plain>(
-        most_coordinates / stride(),
-        [&](std::uint64_t j, std::uint32_t count) {
-          if constexpr (plain) { send_and_keep(j, count); }
-        },
-        [&](std::uint64_t j) { send_and_keep_one(j); });
-    } else {
-      for_each<true>(
-        most_groups,
-        [&](std::uint64_t j, std::uint32_t count) { send(j, count); },
-        [&](std::uint64_t j) {
-          values()[j] = from_float<wire_element>(to_float(args_.gradient[place_of(j)]));
-        });
-    }
+    for_each<true>(
+      most_groups,
+      [&](std::uint64_t j, std::uint32_t count) { send(j, count); },
+      [&](std::uint64_t j) {
+        values()[j] = from_float<wire_element>(to_float(args_.gradient[place_of(j)]));
+      });
+  }
+  void encode() const requires feeds_back<Codec>
+  {
+    constexpr bool plain = has_adds_lost<typename Codec::feedback_type> && !weighs_kept<Codec> &&
+                           std::is_same_v<residual_element<Codec>, float>;
+    for_each<plain>(
+      most_coordinates / stride(),
+      [&](std::uint64_t j, std::uint32_t count) {
+        if constexpr (plain) { send_and_keep(j, count); }
+      },
+      [&](std::uint64_t j) { send_and_keep_one(j); });
   }
 
   void decode() const

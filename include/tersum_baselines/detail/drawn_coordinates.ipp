@@ -114,9 +114,31 @@ TERSUM_BODY void store_some(Context const& ctx, Element* to, int left, float con
   }
 }
 
-//! @brief Writes the values of a thread's coordinates that travel, and keeps the others.
+//! @brief Writes the values of a thread's coordinates, all of which travel; with feedback, of those that do, and keeps the others.
+//! @{
 template <class Codec, class Element, class Context>
-TERSUM_BODY void send_and_keep_drawn(Context const& ctx, exchange_args<Codec, Element> const& args)
+TERSUM_BODY void send_drawn(Context const& ctx, exchange_args<Codec, Element> const& args)
+{
+  auto const& chunker       = args.codec.chunker;
+  std::uint64_t const first = first_drawn(ctx), count = chunker.drawn(args.chunks);
+  if (first >= count) { return; }
+  int const left          = drawn_left(first, count);
+  std::uint64_t const key = args.header->sign_key;
+  float v[8];
+  TERSUM_UNROLL
+  for (int k = 0; k < 8; ++k) {
+    v[k] = 0.0f;
+    if (k < left) {
+      std::uint64_t const from = chunker.place(first + static_cast<unsigned>(k), args.chunks, key);
+      v[k]                     = Context::value(ctx.load(args.gradient + from));
+    }
+  }
+  store_some(ctx, drawn_values(args) + first, left, v);
+}
+
+template <class Codec, class Element, class Context>
+requires feeds_back<Codec> TERSUM_BODY void send_drawn(Context const& ctx,
+                                                       exchange_args<Codec, Element> const& args)
 {
   using wire_element        = typename Codec::quantizer_type::element;
   std::uint64_t const first = first_drawn(ctx);
@@ -146,31 +168,7 @@ TERSUM_BODY void send_and_keep_drawn(Context const& ctx, exchange_args<Codec, El
   }
   store_some(ctx, args.residual + first, left, raw);
 }
-
-template <class Codec, class Element, class Context>
-TERSUM_BODY void send_drawn(Context const& ctx, exchange_args<Codec, Element> const& args)
-{
-  if constexpr (feeds_back<Codec>) {
-    send_and_keep_drawn(ctx, args);
-  } else {
-    auto const& chunker       = args.codec.chunker;
-    std::uint64_t const first = first_drawn(ctx), count = chunker.drawn(args.chunks);
-    if (first >= count) { return; }
-    int const left          = drawn_left(first, count);
-    std::uint64_t const key = args.header->sign_key;
-    float v[8];
-    TERSUM_UNROLL
-    for (int k = 0; k < 8; ++k) {
-      v[k] = 0.0f;
-      if (k < left) {
-        std::uint64_t const from =
-          chunker.place(first + static_cast<unsigned>(k), args.chunks, key);
-        v[k] = Context::value(ctx.load(args.gradient + from));
-      }
-    }
-    store_some(ctx, drawn_values(args) + first, left, v);
-  }
-}
+//! @}
 
 template <class Codec, class Element, class Context>
 TERSUM_BODY void receive_drawn(Context const& ctx, exchange_args<Codec, Element> const& args)

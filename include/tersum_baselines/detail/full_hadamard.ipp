@@ -22,10 +22,9 @@ namespace tersum::inline v0::detail {
 TERSUM_KERNEL(full_pass)
 
 template <int Size>
-void flip_signs(
-  instruction_set set, std::uint64_t chunk, std::uint64_t sign_key, float const* from, float* to)
+void flip_signs(instruction_set set, std::uint64_t chunk, std::uint64_t sign_key, float* values)
 {
-  TERSUM_DISPATCH(set, true, flip_signs<Size>(chunk, sign_key, from, to));
+  TERSUM_DISPATCH(set, true, flip_signs<Size>(chunk, sign_key, values));
 }
 
 #undef TERSUM_DISPATCH
@@ -42,15 +41,68 @@ class cpu_tensor_rotation {
   }
 
   //! Gradient to `args.rotated`.
-  void forward() const;
+  void forward() const
+  {
+    std::uint64_t const key = args_.header->sign_key;
+    parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
+      chunk_entry const entry = args_.table[chunk];
+      float* const to         = args_.rotated + chunk * size;
+      for (std::uint32_t i = 0; i < entry.length; ++i) {
+        to[i] = to_float(args_.gradient[entry.offset + i]);
+      }
+      std::fill(to + entry.length, to + size, 0.0f);
+      flip_signs<size>(set_, chunk, key, to);
+    });
+    for (std::uint64_t tensor = 0; tensor < args_.tensors; ++tensor) {
+      tensor_record const& record = args_.records[tensor];
+      if (record.chunks == 0) { continue; }
+      int const log = log2_exact(record.chunks * size);
+      for (int first = 0; first < log; first += 5) {
+        transform_tensor(record, first, std::min(5, log - first));
+      }
+    }
+  }
 
   //! `args.rotated` to gradient.
-  void backward() const;
+  void backward() const
+  {
+    std::uint64_t const key = args_.header->sign_key;
+    for (std::uint64_t tensor = 0; tensor < args_.tensors; ++tensor) {
+      tensor_record const& record = args_.records[tensor];
+      if (record.chunks == 0) { continue; }
+      int const log = log2_exact(record.chunks * size);
+      for (int first = (log - 1) / 5 * 5; first >= 0; first -= 5) {
+        transform_tensor(record, first, std::min(5, log - first));
+      }
+    }
+    parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
+      chunk_entry const entry = args_.table[chunk];
+      float* const from       = args_.rotated + chunk * size;
+      flip_signs<size>(set_, chunk, key, from);
+      for (std::uint32_t i = 0; i < entry.length; ++i) {
+        args_.gradient[entry.offset + i] = finite_from_float<Element>(from[i]);
+      }
+    });
+  }
 
  private:
   static constexpr int size = Codec::chunk_size;
 
-  void transform_tensor(tensor_record const& record, int first, int levels) const;
+  void transform_tensor(tensor_record const& record, int first, int levels) const
+  {
+    std::uint64_t const begin  = record.first_chunk * size;
+    std::uint64_t const length = record.chunks * size;
+    std::uint64_t const span   = std::uint64_t{1} << (first + levels);
+    // Spans are independent; few and long ones are cut across their columns instead.
+    std::uint64_t const whole =
+      std::max<std::uint64_t>(span, std::min<std::uint64_t>(length, 4096));
+    std::uint64_t const pieces  = length / whole;
+    std::uint64_t const columns = first < 10 || pieces > 64 ? 1 : (std::uint64_t{1} << first) / 256;
+    parallel_for(threads_, pieces * columns, [&](std::uint64_t i) {
+      std::uint64_t const at = begin + i / columns * whole;
+      full_pass(set_, args_.rotated, at, at + whole, first, levels, i % columns, columns);
+    });
+  }
 
   int threads_;
   instruction_set set_;
@@ -69,69 +121,6 @@ template <class Codec, class Element>
 {
   cpu_tensor_rotation<Codec, Element>{work.threads, work.instructions, work.args}.backward();
   return {};
-}
-
-template <class Codec, class Element>
-void cpu_tensor_rotation<Codec, Element>::forward() const
-{
-  std::uint64_t const key = args_.header->sign_key;
-  parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
-    chunk_entry const entry = args_.table[chunk];
-    float* const to         = args_.rotated + chunk * size;
-    for (std::uint32_t i = 0; i < entry.length; ++i) {
-      to[i] = to_float(args_.gradient[entry.offset + i]);
-    }
-    std::fill(to + entry.length, to + size, 0.0f);
-    flip_signs<size>(set_, chunk, key, to, to);
-  });
-  for (std::uint64_t tensor = 0; tensor < args_.tensors; ++tensor) {
-    tensor_record const& record = args_.records[tensor];
-    if (record.chunks == 0) { continue; }
-    int const log = log2_exact(record.chunks * size);
-    for (int first = 0; first < log; first += 5) {
-      transform_tensor(record, first, std::min(5, log - first));
-    }
-  }
-}
-
-template <class Codec, class Element>
-void cpu_tensor_rotation<Codec, Element>::backward() const
-{
-  std::uint64_t const key = args_.header->sign_key;
-  for (std::uint64_t tensor = 0; tensor < args_.tensors; ++tensor) {
-    tensor_record const& record = args_.records[tensor];
-    if (record.chunks == 0) { continue; }
-    int const log = log2_exact(record.chunks * size);
-    for (int first = (log - 1) / 5 * 5; first >= 0; first -= 5) {
-      transform_tensor(record, first, std::min(5, log - first));
-    }
-  }
-  parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
-    chunk_entry const entry = args_.table[chunk];
-    float* const from       = args_.rotated + chunk * size;
-    flip_signs<size>(set_, chunk, key, from, from);
-    for (std::uint32_t i = 0; i < entry.length; ++i) {
-      args_.gradient[entry.offset + i] = finite_from_float<Element>(from[i]);
-    }
-  });
-}
-
-template <class Codec, class Element>
-void cpu_tensor_rotation<Codec, Element>::transform_tensor(tensor_record const& record,
-                                                           int first,
-                                                           int levels) const
-{
-  std::uint64_t const begin  = record.first_chunk * size;
-  std::uint64_t const length = record.chunks * size;
-  std::uint64_t const span   = std::uint64_t{1} << (first + levels);
-  // Spans are independent; few and long ones are cut across their columns instead.
-  std::uint64_t const whole  = std::max<std::uint64_t>(span, std::min<std::uint64_t>(length, 4096));
-  std::uint64_t const pieces = length / whole;
-  std::uint64_t const columns = first < 10 || pieces > 64 ? 1 : (std::uint64_t{1} << first) / 256;
-  parallel_for(threads_, pieces * columns, [&](std::uint64_t i) {
-    std::uint64_t const at = begin + i / columns * whole;
-    full_pass(set_, args_.rotated, at, at + whole, first, levels, i % columns, columns);
-  });
 }
 
 //! @name Kernels of full_hadamard

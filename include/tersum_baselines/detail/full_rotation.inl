@@ -66,12 +66,9 @@ TERSUM_TARGET inline void full_pass(float* data,
   }
 }
 
-//! @brief Flips the signs of a chunk, in place or from one array to another.
+//! @brief Flips the signs of a chunk.
 template <int Size>
-TERSUM_TARGET inline void flip_signs(std::uint64_t chunk,
-                                     std::uint64_t sign_key,
-                                     float const* from,
-                                     float* to)
+TERSUM_TARGET inline void flip_signs(std::uint64_t chunk, std::uint64_t sign_key, float* values)
 {
   std::uint32_t signs[sign_room<Size>];
   chunk_signs<Size>(chunk, sign_key, signs);
@@ -82,7 +79,7 @@ TERSUM_TARGET inline void flip_signs(std::uint64_t chunk,
     for (int o = 0; o < quarter; o += step) {
       for (int s = 0; s < split; ++s) {
         int const at = q * quarter + o + s * width;
-        store(to + at, from_bits(to_bits(load(from + at)) ^ sign_mask(signs, o / 8, q, s)));
+        store(values + at, from_bits(to_bits(load(values + at)) ^ sign_mask(signs, o / 8, q, s)));
       }
     }
   }

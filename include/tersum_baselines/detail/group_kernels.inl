@@ -5,17 +5,6 @@
 //! Chunks of `group_absmax` on one CPU thread. Values lie as in the gradient: a group of 32
 //! positions of the wire has eight coordinates of each quarter of the chunk.
 
-//! @brief The word with the scale of a block, and how far up in it, from the block's first coordinate.
-template <class Quantizer, int Size>
-TERSUM_SIMD int scale_place(int first, int& shift)
-{
-  constexpr int in_a_word = 32 / Quantizer::scale::bits;
-  int const r             = first / (Size / 4);
-  shift                   = r % in_a_word * Quantizer::scale::bits;
-  return Size / 32 * Quantizer::bits +
-         (4 * (first % (Size / 4) / Quantizer::block) + r) / in_a_word;
-}
-
 //! @brief How many marks a value reaches, from the second on, by a binary search. `number` is what its earlier steps have
 //! found.
 template <class Quantizer, int Step = 1>
@@ -28,50 +17,6 @@ TERSUM_SIMD words marks_below(floats value, words number = words{})
     floats const mark = look_up<Step>(tree::nodes.data() + Step, number);
     return marks_below<Quantizer, 2 * Step>(value, number + number - (words)(value >= mark));
   }
-}
-
-//! @brief `group_absmax::round` in every lane, with a magnitude and a threshold for each.
-template <class Quantizer>
-TERSUM_SIMD words round_lanes(integers magnitude, integers threshold)
-{
-  if constexpr (Quantizer::uniform) {
-    words const fine = (words)magnitude * (Quantizer::magnitudes - 1u);
-    words const rest = fine & (block_one - 1u);
-    return (fine >> log2_exact(block_one)) -
-           (words)((integers)rest > (integers)((words)threshold * (block_one / 512u)));
-  } else if constexpr (doubles_marks<Quantizer>) {
-    // The exponent of a float, which a fraction that reaches the threshold raises by one. Below the second mark it is that of the sum of
-    // both, less one.
-    constexpr std::uint32_t one   = 1u << 23;
-    constexpr float first         = static_cast<float>(Quantizer::mark[1]);
-    constexpr std::uint32_t shift = (float_bits(first) >> 23) - 1u;
-    floats const value            = __builtin_convertvector(magnitude, floats);
-    integers const above          = (integers)to_bits(value);
-    integers const below          = (integers)(to_bits(value + first) - one);
-    words const place             = (words)(above > below ? above : below);
-    return ((place + (one - 1u) - ((words)threshold << 14)) >> 23) - shift;
-  } else {
-    using tree           = mark_tree<Quantizer>;
-    floats const value   = __builtin_convertvector(magnitude, floats);
-    words const number   = marks_below<Quantizer>(value);
-    floats const mark    = look_up<tree::count>(tree::marks.data(), number);
-    floats const gap     = look_up<tree::count>(tree::gaps.data(), number);
-    integers const above = __builtin_convertvector((value - mark) * 512.0f, integers);
-    return number - (words)(above > __builtin_convertvector(gap, integers) * threshold);
-  }
-}
-
-//! @brief How many of `ups` a magnitude reaches, one after the other: for few levels in short vectors.
-template <class Quantizer>
-TERSUM_SIMD words ups_below(floats magnitude)
-{
-  using tree = mark_tree<Quantizer>;
-  words number{};
-  TERSUM_UNROLL
-  for (unsigned i = 0; i + 1 < tree::count; ++i) {
-    number -= (words)(magnitude >= broadcast(static_cast<float>(tree::ups[i])));
-  }
-  return number;
 }
 
 //! @brief The numbers of levels that are small floats: a multiple of the magnitude is rounded to so many bits.
@@ -100,13 +45,6 @@ TERSUM_SIMD words nearest_float(floats magnitude)
   return moved < normal ? by_least : rounded;
 }
 
-//! @brief The larger ones of bits.
-TERSUM_SIMD integers larger(integers a, floats b)
-{
-  auto const bits = (integers)to_bits(b);
-  return bits > a ? bits : a;
-}
-
 //! @brief The bits of the largest magnitude; NaN is above infinity.
 template <int Count>
 TERSUM_SIMD std::uint32_t largest_of(float const* values)
@@ -116,10 +54,14 @@ TERSUM_SIMD std::uint32_t largest_of(float const* values)
     integers const size = (integers)(to_bits(load(values + i)) & 0x7fffffffu);
     largest             = size > largest ? size : largest;
   }
-  largest = larger(largest, exchange<1>(from_bits((words)largest)));
-  largest = larger(largest, exchange<2>(from_bits((words)largest)));
-  if constexpr (width >= 8) { largest = larger(largest, exchange<4>(from_bits((words)largest))); }
-  if constexpr (width == 16) { largest = larger(largest, exchange<8>(from_bits((words)largest))); }
+  largest = larger(largest, (integers)exchange<1>(from_bits((words)largest)));
+  largest = larger(largest, (integers)exchange<2>(from_bits((words)largest)));
+  if constexpr (width >= 8) {
+    largest = larger(largest, (integers)exchange<4>(from_bits((words)largest)));
+  }
+  if constexpr (width == 16) {
+    largest = larger(largest, (integers)exchange<8>(from_bits((words)largest)));
+  }
   return static_cast<std::uint32_t>(largest[0]);
 }
 
@@ -327,7 +269,7 @@ TERSUM_SIMD void place_bytes(std::uint8_t* to, int first, words codes)
 #endif
 }
 
-//! @brief The numbers of the levels of magnitudes over their group's scale, in units of 1 / block_one. The first is that of
+//! @brief `group_absmax::round` in every lane, of magnitudes over their group's scale, in units of 1 / block_one. The first is that of
 //! value `at` of the chunk.
 template <class Quantizer>
 TERSUM_SIMD words number_of(floats size,
@@ -335,16 +277,35 @@ TERSUM_SIMD words number_of(floats size,
                             [[maybe_unused]] int at)
 {
   floats const one = broadcast(static_cast<float>(block_one));
-  if constexpr (rounds_floats<Quantizer> && (width > 4 || Quantizer::magnitudes > 16)) {
-    return nearest_float<Quantizer>(size < one ? size : one);
-  } else if constexpr (counts_ups<Quantizer> && width == 4 && Quantizer::magnitudes <= 16) {
-    return ups_below<Quantizer>(size < one ? size : one);
+  size             = size < one ? size : one;
+  if constexpr (rounds_floats<Quantizer>) { return nearest_float<Quantizer>(size); }
+  integers const magnitude = __builtin_convertvector(size, integers);
+  words threshold          = broadcast(256u);
+  if constexpr (Quantizer::dither::rounds > 0) { threshold = load_bytes(random + at) * 2 + 1; }
+  if constexpr (Quantizer::uniform) {
+    words const fine = (words)magnitude * (Quantizer::magnitudes - 1u);
+    words const rest = fine & (block_one - 1u);
+    return (fine >> log2_exact(block_one)) -
+           (words)((integers)rest > (integers)(threshold * (block_one / 512u)));
+  } else if constexpr (doubles_marks<Quantizer>) {
+    // The exponent of a float, which a fraction that reaches the threshold raises by one. Below the second mark it is that of the sum of
+    // both, less one.
+    constexpr std::uint32_t power = 1u << 23;
+    constexpr float first         = static_cast<float>(Quantizer::mark[1]);
+    constexpr std::uint32_t shift = (float_bits(first) >> 23) - 1u;
+    floats const value            = __builtin_convertvector(magnitude, floats);
+    integers const above          = (integers)to_bits(value);
+    integers const below          = (integers)(to_bits(value + first) - power);
+    words const place             = (words)(above > below ? above : below);
+    return ((place + (power - 1u) - (threshold << 14)) >> 23) - shift;
   } else {
-    integers const magnitude = __builtin_convertvector(size, integers);
-    integers const most      = (integers)broadcast(block_one);
-    words threshold          = broadcast(256u);
-    if constexpr (Quantizer::dither::rounds > 0) { threshold = load_bytes(random + at) * 2 + 1; }
-    return round_lanes<Quantizer>(magnitude < most ? magnitude : most, (integers)threshold);
+    using tree           = mark_tree<Quantizer>;
+    floats const value   = __builtin_convertvector(magnitude, floats);
+    words const number   = marks_below<Quantizer>(value);
+    floats const mark    = look_up<tree::count>(tree::marks.data(), number);
+    floats const gap     = look_up<tree::count>(tree::gaps.data(), number);
+    integers const above = __builtin_convertvector((value - mark) * 512.0f, integers);
+    return number - (words)(above > __builtin_convertvector(gap, integers) * (integers)threshold);
   }
 }
 
@@ -413,15 +374,18 @@ TERSUM_TARGET float encode_blocks(float const* values,
 template <class Quantizer, int Size>
 TERSUM_TARGET void add_blocks(std::uint32_t const* from, float whole, float* values)
 {
-  constexpr int bits = Quantizer::bits;
+  constexpr int bits = Quantizer::bits, block = Quantizer::block;
+  constexpr int scale_bits = Quantizer::scale::bits, in_a_word = 32 / scale_bits;
+  constexpr std::uint32_t full = (1u << scale_bits) - 1;
   std::uint8_t codes[extent(Size)];
   unpack_codes<bits, Size>(from, codes);
-  for (int first = 0; first < Size; first += Quantizer::block) {
-    int shift                    = 0;
-    int const word               = scale_place<Quantizer, Size>(first, shift);
-    constexpr std::uint32_t full = (1u << Quantizer::scale::bits) - 1;
-    float const scale            = Quantizer::scale::decode(from[word] >> shift & full) * whole;
-    for (int i = first; i < first + Quantizer::block; i += width) {
+  for (int first = 0; first < Size; first += block) {
+    // The scales of the four quarters take turns.
+    int const quarter = first / (Size / 4), number = 4 * (first % (Size / 4) / block) + quarter;
+    std::uint32_t const word = from[Size / 32 * bits + number / in_a_word];
+    float const scale =
+      Quantizer::scale::decode(word >> number % in_a_word * scale_bits & full) * whole;
+    for (int i = first; i < first + block; i += width) {
       words const code   = load_bytes(codes + i);
       floats const level = look_up<Quantizer::magnitudes>(Quantizer::level.data(),
                                                           code & (Quantizer::magnitudes - 1u));

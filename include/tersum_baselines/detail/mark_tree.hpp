@@ -73,11 +73,4 @@ inline constexpr bool doubles_marks = [] {
   return all;
 }();
 
-//! @brief Whether a quantizer's codes are found by `ups` alone.
-template <class Quantizer>
-inline constexpr bool counts_ups = [] {
-  if constexpr (!Quantizer::uniform) { return mark_tree<Quantizer>::counts_ups; }
-  return false;
-}();
-
 }  // namespace tersum::inline v0::detail

@@ -33,17 +33,6 @@ class cpu_top_coordinates {
 
   void encode() const
   {
-    choose([&](std::uint64_t i) { return magnitude(i); });
-    send();
-  }
-
-  //! The magnitude of a coordinate with its residual, as the bits of a float.
-  [[nodiscard]] std::uint32_t magnitude(std::uint64_t i) const { return magnitude_bits(value(i)); }
-
-  //! Finds the places of the coordinates of the largest energy(coordinate).
-  template <class Energy>
-  void choose(Energy const& energy) const
-  {
     selection_args const& selection = args_.selection;
     chunk_selection{threads_,
                     selection.rule,
@@ -51,31 +40,10 @@ class cpu_top_coordinates {
                     selection.scratch->histogram[0],
                     selection.places,
                     numbers_.least_selected}
-      .run(energy, selection.scratch->header, selection_turn(args_));
-  }
-
-  //! Writes those that have a place to this rank's part, in ascending order. With feedback it keeps the others.
-  void send() const
-  {
-    selection_args const& selection = args_.selection;
-    coordinate_part const part      = part_of(args_, args_.rank);
-    for_each([&](std::uint64_t i) {
-      std::uint32_t const place = selection.places[i];
-      float const whole         = value(i);
-      half const rounded = feeds_back<Codec> ? sendable_from_float<half>(whole) : to_half(whole);
-      if (place != 0) {
-        part.index[place >> place_shift] = static_cast<std::uint32_t>(i);
-        part.value[place >> place_shift] = rounded;
-      }
-      if constexpr (feeds_back<Codec>) {
-        float const lost = place != 0 ? whole - to_float(rounded) : whole;
-        float const rest = args_.codec.feedback.after(host_group{}, whole, lost, kept(i));
-        if (is_sendable<half>(whole) && is_finite(rest)) {
-          args_.residual[i] =
-            kept_value<residual_element<Codec>>(rest, draw_of_kept(args_, i, args_.rank));
-        }
-      }
-    });
+      .run([&](std::uint64_t i) { return magnitude_bits(value(i)); },
+           selection.scratch->header,
+           selection_turn(args_));
+    send();
   }
 
   void decode() const
@@ -96,6 +64,32 @@ class cpu_top_coordinates {
   }
 
  private:
+  //! Writes those that have a place to this rank's part, in ascending order. With feedback it keeps the others.
+  void send() const
+  {
+    selection_args const& selection = args_.selection;
+    coordinate_part const part      = part_of(args_, args_.rank);
+    for_each_stretch([&](std::uint64_t begin, std::uint64_t end) {
+      for (std::uint64_t i = begin; i < end; ++i) {
+        std::uint32_t const place = selection.places[i];
+        float const whole         = value(i);
+        half const rounded = feeds_back<Codec> ? sendable_from_float<half>(whole) : to_half(whole);
+        if (place != 0) {
+          part.index[place >> place_shift] = static_cast<std::uint32_t>(i);
+          part.value[place >> place_shift] = rounded;
+        }
+        if constexpr (feeds_back<Codec>) {
+          float const lost = place != 0 ? whole - to_float(rounded) : whole;
+          float const rest = args_.codec.feedback.after(host_group{}, whole, lost, kept(i));
+          if (is_sendable<half>(whole) && is_finite(rest)) {
+            args_.residual[i] =
+              kept_value<residual_element<Codec>>(rest, draw_of_kept(args_, i, args_.rank));
+          }
+        }
+      }
+    });
+  }
+
   [[nodiscard]] float kept(std::uint64_t i) const
   {
     return weighed<Codec>(host_group{}, weight_of_kept(args_), to_float(args_.residual[i]));
@@ -135,14 +129,6 @@ class cpu_top_coordinates {
     std::uint64_t const stretch = numbers_.coordinate_stretch;
     parallel_for(threads_, (args_.chunks + stretch - 1) / stretch, [&](std::uint64_t part) {
       body(part * stretch, std::min(args_.chunks, (part + 1) * stretch));
-    });
-  }
-
-  template <class Body>
-  void for_each(Body const& body) const
-  {
-    for_each_stretch([&](std::uint64_t begin, std::uint64_t end) {
-      for (std::uint64_t i = begin; i < end; ++i) { body(i); }
     });
   }
 
