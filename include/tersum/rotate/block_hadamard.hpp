@@ -175,12 +175,12 @@ struct block_hadamard {
   TERSUM_BODY static void to_wire(
     Context const& ctx, float (&v)[32], float* storage, unsigned t, unsigned first)
   {
-    if constexpr (Rotate) { thread_hadamard<32>::transform(ctx, v); }
+    detail::register_butterflies<0, Rotate ? 5 : 0>(ctx, v);
     put<Striped>(ctx, v, storage, t, first);
     synchronize(ctx);
     if constexpr (middle_levels > 0 && Rotate) { transform_middle(ctx, v, storage, t); }
     columns::load(ctx, storage, t, first, v);
-    if constexpr (Rotate) { detail::register_butterflies<0, wire_levels>(ctx, v); }
+    detail::register_butterflies<0, Rotate ? wire_levels : 0>(ctx, v);
   }
 
   //! @brief `backward` without signs.
@@ -190,12 +190,12 @@ struct block_hadamard {
   TERSUM_BODY static void to_loaded(
     Context const& ctx, float (&v)[32], float* storage, unsigned t, unsigned first)
   {
-    if constexpr (Rotate) { detail::register_butterflies<LowDone, wire_levels - HighDone>(ctx, v); }
+    detail::register_butterflies<LowDone, Rotate ? wire_levels - HighDone : 0>(ctx, v);
     columns::store(ctx, storage, t, first, v);
     synchronize(ctx);
     if constexpr (middle_levels > 0 && Rotate) { transform_middle(ctx, v, storage, t); }
     get<Striped>(ctx, v, storage, t, first);
-    if constexpr (Rotate) { thread_hadamard<32>::transform(ctx, v); }
+    detail::register_butterflies<0, Rotate ? 5 : 0>(ctx, v);
   }
   //! @}
 

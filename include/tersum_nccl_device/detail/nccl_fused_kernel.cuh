@@ -60,17 +60,10 @@ inline constexpr bool fuses_parts = scattering<Codec> && !selects<Codec> && !fee
 
 //! @brief Threads and shared memory of a block, and what a tile is.
 template <class Codec>
-[[nodiscard]] constexpr chunk_grid fused_grid_of() noexcept
-{
-  if constexpr (scattering<Codec>) {
-    return two_shot_grid<Codec>;
-  } else {
-    return grid_of<Codec>;
-  }
-}
+inline constexpr chunk_grid fused_grid = grid_of<Codec>;
 
-template <class Codec>
-inline constexpr chunk_grid fused_grid = fused_grid_of<Codec>();
+template <scattering Codec>
+inline constexpr chunk_grid fused_grid<Codec> = two_shot_grid<Codec>;
 
 //! @brief Where things lie in the windows, as bytes, and how much there is to do. All but `rank` is the same on all ranks.
 struct fused_shape {
@@ -207,23 +200,33 @@ requires(fuses_sums<Codec>&& requires {
 }) inline constexpr bool looks_up_clip<Codec> = true;
 
 //! @brief Encodes a tile into this rank's window, chunks that are edges and others; derives their steps where `derive_steps` has not.
+//! @{
 template <class Codec, class Element>
 __device__ __forceinline__ void encode_tile(tile_context const& ctx,
                                             exchange_args<Codec, Element> const& args)
 {
-  if constexpr (scattering<Codec>) {
-    encode_parts<false>(ctx, args, 0);
-    ctx.sync_block();
-    encode_parts<true>(ctx, args, 0);
-  } else if constexpr (derives_in_encode<Codec>) {
-    if constexpr (looks_up_clip<Codec>) { __builtin_assume(args.codec.coder.range.clip != 0.0f); }
-    derive_and_encode(ctx, args);
-  } else {
-    encode_chunks<false>(ctx, args, 0);
-    ctx.sync_block();
-    encode_chunks<true>(ctx, args, 0);
-  }
+  encode_chunks<false>(ctx, args, 0);
+  ctx.sync_block();
+  encode_chunks<true>(ctx, args, 0);
 }
+
+template <class Codec, class Element>
+requires derives_in_encode<Codec> __device__ __forceinline__ void encode_tile(
+  tile_context const& ctx, exchange_args<Codec, Element> const& args)
+{
+  if constexpr (looks_up_clip<Codec>) { __builtin_assume(args.codec.coder.range.clip != 0.0f); }
+  derive_and_encode(ctx, args);
+}
+
+template <scattering Codec, class Element>
+__device__ __forceinline__ void encode_tile(tile_context const& ctx,
+                                            exchange_args<Codec, Element> const& args)
+{
+  encode_parts<false>(ctx, args, 0);
+  ctx.sync_block();
+  encode_parts<true>(ctx, args, 0);
+}
+//! @}
 
 //! @brief Adds up a tile's codes of all ranks, and writes the sums to all of them.
 //! @param payload  Where the payload begins in all windows.
@@ -258,24 +261,29 @@ struct chunk_in_windows : chunk_in_lanes<true, false, Codec, Element, pushing_co
 };
 
 //! @brief Decodes a tile of the mean, or of the sum, from this rank's window.
+//! @{
 template <class Codec, class Element>
 __device__ __forceinline__ void decode_tile(tile_context const& ctx,
                                             exchange_args<Codec, Element> const& args)
 {
-  if constexpr (scattering<Codec>) {
-    constexpr auto chunks = static_cast<std::uint32_t>(fused_grid<Codec>.chunks_a_block);
-    if (ctx.thread_rank() < chunks) {
-      inspect_chunk(ctx, args, std::uint64_t{ctx.tile} * chunks + ctx.thread_rank());
-    }
-    decode_parts<false>(ctx, args, 0);
-    ctx.sync_block();
-    decode_parts<true>(ctx, args, 0);
-  } else {
-    decode_chunks<false>(ctx, args, 0);
-    ctx.sync_block();
-    decode_chunks<true>(ctx, args, 0);
-  }
+  decode_chunks<false>(ctx, args, 0);
+  ctx.sync_block();
+  decode_chunks<true>(ctx, args, 0);
 }
+
+template <scattering Codec, class Element>
+__device__ __forceinline__ void decode_tile(tile_context const& ctx,
+                                            exchange_args<Codec, Element> const& args)
+{
+  constexpr auto chunks = static_cast<std::uint32_t>(fused_grid<Codec>.chunks_a_block);
+  if (ctx.thread_rank() < chunks) {
+    inspect_chunk(ctx, args, std::uint64_t{ctx.tile} * chunks + ctx.thread_rank());
+  }
+  decode_parts<false>(ctx, args, 0);
+  ctx.sync_block();
+  decode_parts<true>(ctx, args, 0);
+}
+//! @}
 
 template <class Codec>
 inline constexpr int fused_threads = fused_grid<Codec>.threads;
