@@ -14,6 +14,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -80,13 +81,6 @@ class mpi_transport {
   // Calls body(type, operation) with MPI's own, or with those of an `mpi_op`.
   template <class Op, class Body>
   [[nodiscard]] status with_op(Body const& body) const noexcept;
-  // MPI counts in int, so that long arrays go in pieces.
-  template <class Op>
-  [[nodiscard]] status reduce(wire<Op> const& round, MPI_Datatype type, MPI_Op op) const noexcept;
-
-  template <class Round>
-  [[nodiscard]] status scatter(Round const& round, MPI_Datatype type, MPI_Op op) const noexcept;
-
   [[nodiscard]] bool limited() const noexcept { return timeout_.count() > 0; }
 
   // Calls one of MPI's collectives: as it is or, with a timeout, in its nonblocking form.

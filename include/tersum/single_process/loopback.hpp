@@ -39,6 +39,16 @@ template <class Executor, reduce_op Op>
                                          std::span<wire<Op> const> ranks,
                                          reduction_order order);
 
+namespace detail {
+
+//! @brief An exchange of any form among all ranks, round by round.
+template <class Executor, class Ranks>
+[[nodiscard]] status loopback_exchange(Executor const& exec,
+                                       Ranks const& ranks,
+                                       reduction_order order = reduction_order::direct);
+
+}  // namespace detail
+
 //! @brief One rank of a loopback exchange: its plan and its memory.
 template <class Codec, class Element>
 struct loopback_rank {
@@ -64,7 +74,10 @@ struct loopback_rank {
 template <class Executor, class Codec, class Element>
 [[nodiscard]] status loopback_all_reduce_mean(Executor const& exec,
                                               std::span<loopback_rank<Codec, Element> const> ranks,
-                                              reduction_order order = reduction_order::ring);
+                                              reduction_order order = reduction_order::ring)
+{
+  return detail::loopback_exchange(exec, ranks, order);
+}
 
 //! @brief One rank of a loopback exchange of shards: its plan and its memory, as for `reduce_scatter_mean`.
 template <class Codec, class Element, class ShardElement = Element>
@@ -91,7 +104,10 @@ struct loopback_shard {
 //! @brief `reduce_scatter_mean` for all ranks in one call, round by round, with errors as of `loopback_all_reduce_mean`.
 template <class Executor, class Codec, class Element, class ShardElement>
 [[nodiscard]] status loopback_reduce_scatter_mean(
-  Executor const& exec, std::span<loopback_shard<Codec, Element, ShardElement> const> ranks);
+  Executor const& exec, std::span<loopback_shard<Codec, Element, ShardElement> const> ranks)
+{
+  return detail::loopback_exchange(exec, ranks);
+}
 
 //! @brief One rank of an exchange of values.
 template <class Codec, class ShardElement, class Element = ShardElement>
@@ -117,7 +133,10 @@ struct loopback_values {
 //! @brief `all_gather_values` for all ranks in one call, round by round, with errors as of `loopback_all_reduce_mean`.
 template <class Executor, class Codec, class ShardElement, class Element>
 [[nodiscard]] status loopback_all_gather_values(
-  Executor const& exec, std::span<loopback_values<Codec, ShardElement, Element> const> ranks);
+  Executor const& exec, std::span<loopback_values<Codec, ShardElement, Element> const> ranks)
+{
+  return detail::loopback_exchange(exec, ranks);
+}
 
 }  // namespace tersum::inline v0
 

@@ -108,7 +108,16 @@ template <reduce_op Op>
 requires(!has_combine_at<Op>) status mpi_transport::all_reduce(wire<Op> const& round)
 const noexcept
 {
-  return with_op<Op>([&](MPI_Datatype type, MPI_Op op) { return reduce(round, type, op); });
+  return with_op<Op>([&](MPI_Datatype type, MPI_Op op) {
+    constexpr std::size_t piece = std::size_t{1} << 30;  // MPI counts in int
+    status outcome;
+    for (std::size_t begin = 0; begin < round.count && outcome.ok(); begin += piece) {
+      auto const here = static_cast<int>(std::min(round.count - begin, piece));
+      outcome =
+        call(MPI_Allreduce, MPI_Iallreduce, MPI_IN_PLACE, round.data + begin, here, type, op);
+    }
+    return outcome;
+  });
 }
 
 template <class Op, class Body>
@@ -126,39 +135,17 @@ status mpi_transport::with_op(Body const& body) const noexcept
   }
 }
 
-template <class Op>
-status mpi_transport::reduce(wire<Op> const& round, MPI_Datatype type, MPI_Op op) const noexcept
-{
-  constexpr std::size_t piece = std::size_t{1} << 30;
-  for (std::size_t begin = 0; begin < round.count; begin += piece) {
-    std::size_t const here = round.count - begin < piece ? round.count - begin : piece;
-    status const s         = call(MPI_Allreduce,
-                          MPI_Iallreduce,
-                          MPI_IN_PLACE,
-                          round.data + begin,
-                          static_cast<int>(here),
-                          type,
-                          op);
-    if (!s.ok()) { return s; }
-  }
-  return {};
-}
-
 template <reduce_op Op, class Parts>
 requires(!has_combine_at<Op>) status mpi_transport::reduce_scatter(
   summed_wire_of<Op, Parts> const& round)
 const noexcept
 {
-  return with_op<Op>([&](MPI_Datatype type, MPI_Op op) { return scatter(round, type, op); });
-}
-
-template <class Round>
-status mpi_transport::scatter(Round const& round, MPI_Datatype type, MPI_Op op) const noexcept
-{
-  if (round.count > most) { return too_large(); }
-  int* const sizes = counts_.get();
-  for (int k = 0; k < size(); ++k) { sizes[k] = static_cast<int>(round.size(k)); }
-  return call(MPI_Reduce_scatter, MPI_Ireduce_scatter, round.data, round.sum, sizes, type, op);
+  return with_op<Op>([&](MPI_Datatype type, MPI_Op op) {
+    if (round.count > most) { return too_large(); }
+    int* const sizes = counts_.get();
+    for (int k = 0; k < size(); ++k) { sizes[k] = static_cast<int>(round.size(k)); }
+    return call(MPI_Reduce_scatter, MPI_Ireduce_scatter, round.data, round.sum, sizes, type, op);
+  });
 }
 
 template <class Blocking, class Started, class... Args>

@@ -191,11 +191,8 @@ template <class Executor, class Ranks, class Round>
   return loopback_round(exec, ranks.size(), order, wire_at, wire_at(0));
 }
 
-//! @brief An exchange of any form among all ranks, round by round.
 template <class Executor, class Ranks>
-[[nodiscard]] status loopback_exchange(Executor const& exec,
-                                       Ranks const& ranks,
-                                       reduction_order order)
+status loopback_exchange(Executor const& exec, Ranks const& ranks, reduction_order order)
 {
   using codec = typename std::remove_cvref_t<decltype(ranks[0])>::codec_type;
   if (status const s = check_loopback(ranks); !s.ok()) { return s; }
@@ -214,27 +211,5 @@ template <class Executor, class Ranks>
 }
 
 }  // namespace detail
-
-template <class Executor, class Codec, class Element>
-status loopback_all_reduce_mean(Executor const& exec,
-                                std::span<loopback_rank<Codec, Element> const> ranks,
-                                reduction_order order)
-{
-  return detail::loopback_exchange(exec, ranks, order);
-}
-
-template <class Executor, class Codec, class Element, class ShardElement>
-status loopback_reduce_scatter_mean(
-  Executor const& exec, std::span<loopback_shard<Codec, Element, ShardElement> const> ranks)
-{
-  return detail::loopback_exchange(exec, ranks, reduction_order::direct);
-}
-
-template <class Executor, class Codec, class ShardElement, class Element>
-status loopback_all_gather_values(
-  Executor const& exec, std::span<loopback_values<Codec, ShardElement, Element> const> ranks)
-{
-  return detail::loopback_exchange(exec, ranks, reduction_order::direct);
-}
 
 }  // namespace tersum::inline v0
