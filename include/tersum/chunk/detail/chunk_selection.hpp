@@ -71,18 +71,19 @@ class chunk_selection {
   [[nodiscard]] std::uint32_t find_threshold(Energy const& energy, std::uint32_t& prefix)
   {
     std::uint32_t remaining = rule_.capacity;
-    for (int pass = 0; pass < digit_passes; ++pass) {
+    auto const find_digit   = [&]<int Pass>(auto const& value_of) {
       add_histograms([&](std::uint64_t begin, std::uint64_t end, std::uint32_t* histogram) {
-        if (pass == 0) {
-          first_digits(energy, begin, end, histogram);
-        } else {
-          more_digits(pass, prefix, begin, end, histogram);
-        }
+        count_digits<Pass>(value_of, prefix, begin, end, histogram);
       });
-      std::uint32_t digit = pass == 2 ? 1023 : 2047;
+      std::uint32_t digit = Pass == 2 ? 1023 : 2047;
       while (digit > 0 && histogram_[digit] <= remaining) { remaining -= histogram_[digit--]; }
-      prefix |= digit << digit_shift(pass);
-    }
+      prefix |= digit << digit_shift(Pass);
+    };
+    auto const kept = [this](std::uint64_t chunk) { return places_[chunk]; };
+    find_digit.template operator()<0>(
+      [&](std::uint64_t chunk) { return places_[chunk] = selection_value(rule_, energy(chunk)); });
+    find_digit.template operator()<1>(kept);
+    find_digit.template operator()<2>(kept);
     return paid_ties(rule_, prefix, remaining);
   }
 
@@ -113,46 +114,23 @@ class chunk_selection {
     });
   }
 
-  //! Computes the chunks' values from their energies, and counts the first digits of their keys. The values are kept in
-  //! the array of the places, which come later.
-  template <class Energy>
-  void first_digits(Energy const& energy,
+  //! Counts the digits of a pass, of the keys that begin with the digits of `prefix`, by the costs of their steps. Chunks without
+  //! energy need not be counted: the search never asks what keys of 0 cost.
+  template <int Pass, class Value>
+  void count_digits(Value const& value_of,
+                    std::uint32_t prefix,
                     std::uint64_t begin,
                     std::uint64_t end,
                     std::uint32_t* histogram) const
   {
+    // A key that begins so is so much above the prefix at most.
+    constexpr std::uint32_t most = Pass == 0 ? ~0u : (1u << digit_shift(Pass - 1)) - 1;
     for (std::uint64_t chunk = begin; chunk < end; ++chunk) {
-      std::uint32_t const value = selection_value(rule_, energy(chunk));
-      places_[chunk]            = value;
-      // Chunks without energy need not be counted: the search never asks what keys of 0 cost.
+      std::uint32_t const value = value_of(chunk);
       if (value == 0) { continue; }
       for (std::uint32_t step = 0; step < rule_.steps; ++step) {
-        std::uint32_t const key = value + (rule_.offset[step] - 1);
-        histogram[key >> digit_shift(0)] += rule_.cost[step];
-      }
-    }
-  }
-
-  //! Counts the next digits of the keys that begin with the digits of `prefix`.
-  void more_digits(int pass,
-                   std::uint32_t prefix,
-                   std::uint64_t begin,
-                   std::uint64_t end,
-                   std::uint32_t* histogram) const
-  {
-    std::uint32_t first[max_levels], width[max_levels];
-    std::uint64_t const next = std::uint64_t{prefix} + (1u << digit_shift(pass - 1));
-    for (std::uint32_t step = 0; step < rule_.steps; ++step) {
-      first[step] = maximum(first_value(rule_, step, prefix), 1u);
-      width[step] = first_value(rule_, step, next) - first[step];
-    }
-    for (std::uint64_t chunk = begin; chunk < end; ++chunk) {
-      std::uint32_t const value = places_[chunk];
-      for (std::uint32_t step = 0; step < rule_.steps; ++step) {
-        if (value - first[step] < width[step]) {
-          std::uint32_t const key = value + (rule_.offset[step] - 1);
-          histogram[(key - prefix) >> digit_shift(pass)] += rule_.cost[step];
-        }
+        std::uint32_t const above = value + (rule_.offset[step] - 1 - prefix);
+        if (above <= most) { histogram[above >> digit_shift(Pass)] += rule_.cost[step]; }
       }
     }
   }
