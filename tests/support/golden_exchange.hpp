@@ -207,12 +207,12 @@ class digesting_collective {
   {
     uncounted_allocations const of_the_collective;
     status const lost{error_code::transport_failed, "a rank did not come"};
-    if (!group_.show(rank_, reinterpret_cast<std::byte const*>(&round))) { return lost; }
+    if (!group_.show(rank_, std::as_bytes(std::span{&round, 1}))) { return lost; }
     status outcome;
     if (rank_ == 0) {
       std::vector<Round> all;
       for (int rank = 0; rank < group_.ranks(); ++rank) {
-        all.push_back(*reinterpret_cast<Round const*>(group_.shown(rank)));
+        all.push_back(*reinterpret_cast<Round const*>(group_.shown(rank).data()));
       }
       outcome = exchange(all);
     }

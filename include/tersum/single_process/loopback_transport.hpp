@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <cstring>
 #include <mutex>
+#include <span>
 
 namespace tersum::inline v0 {
 
@@ -34,24 +35,17 @@ class loopback_group {
 
   [[nodiscard]] int ranks() const noexcept { return ranks_; }
 
-  //! Shows an array of so many bytes to the other ranks, and waits until all have shown theirs.
-  [[nodiscard]] bool show(int rank, std::byte const* data, std::size_t bytes = 0)
+  //! Shows an array to the other ranks, and waits until all have shown theirs.
+  [[nodiscard]] bool show(int rank, std::span<std::byte const> data)
   {
-    shown_[static_cast<std::size_t>(rank)]       = data;
-    shown_bytes_[static_cast<std::size_t>(rank)] = bytes;
+    shown_[static_cast<std::size_t>(rank)] = data;
     return meet();
   }
 
   //! What a rank has shown.
-  [[nodiscard]] std::byte const* shown(int rank) const noexcept
+  [[nodiscard]] std::span<std::byte const> shown(int rank) const noexcept
   {
     return shown_[static_cast<std::size_t>(rank)];
-  }
-
-  //! How many bytes it has.
-  [[nodiscard]] std::size_t shown_bytes(int rank) const noexcept
-  {
-    return shown_bytes_[static_cast<std::size_t>(rank)];
   }
 
   //! Waits until all ranks have called it. Returns false if one did not come in time.
@@ -78,8 +72,7 @@ class loopback_group {
   std::chrono::milliseconds timeout_;
   std::mutex mutex_;
   std::condition_variable everyone_;
-  std::array<std::byte const*, max_ranks> shown_{};
-  std::array<std::size_t, max_ranks> shown_bytes_{};
+  std::array<std::span<std::byte const>, max_ranks> shown_{};
   std::uint64_t round_ = 0;
   int arrived_         = 0;
   bool broken_         = false;
@@ -109,11 +102,10 @@ class loopback_transport {
                                      int from,
                                      std::uint64_t& received) const
   {
-    if (!group_->show(rank_, reinterpret_cast<std::byte const*>(&value), sizeof value)) {
-      return lost();
-    }
-    bool const alike = group_->shown_bytes(from) == sizeof received;
-    if (alike) { std::memcpy(&received, group_->shown(from), sizeof received); }
+    if (!group_->show(rank_, std::as_bytes(std::span{&value, 1}))) { return lost(); }
+    auto const word  = group_->shown(from);
+    bool const alike = word.size() == sizeof received;
+    if (alike) { std::memcpy(&received, word.data(), sizeof received); }
     return left(alike);
   }
 
@@ -148,11 +140,11 @@ class loopback_transport {
                              Take const& take) const
   {
     std::size_t const whole = blocks.begin_byte(blocks.ranks - 1) + blocks.bytes(blocks.ranks - 1);
-    if (!group_->show(rank_, data, whole)) { return lost(); }
+    if (!group_->show(rank_, {data, whole})) { return lost(); }
     bool alike = true;
     for (int from = 0; from < size(); ++from) {
-      bool const fits = group_->shown_bytes(from) == whole;
-      if (fits) { take(from, group_->shown(from)); }
+      bool const fits = group_->shown(from).size() == whole;
+      if (fits) { take(from, group_->shown(from).data()); }
       alike = alike && fits;
     }
     return left(alike);
