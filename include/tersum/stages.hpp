@@ -129,17 +129,4 @@ template <class... Entries, class Visit>
   return result;
 }
 
-//! @brief Walks the stages of one part, without its rounds, until one returns an error; returns that.
-template <exchange_part Part, class... Entries, class Visit>
-[[nodiscard]] constexpr status walk_part(stage_list<Entries...> all, Visit&& visit)
-{
-  return walk(all, [&]<class Entry>(Entry entry) -> status {
-    if constexpr (Entry::part == Part && !is_round<Entry>) {
-      return visit(entry);
-    } else {
-      return {};
-    }
-  });
-}
-
 }  // namespace tersum::inline v0

@@ -12,8 +12,54 @@
 
 #include <cstddef>
 #include <span>
+#include <type_traits>
 
 namespace tersum::inline v0 {
+
+namespace detail {
+
+//! Whether the shard lies where it may.
+template <class Codec, class ShardElement, class Element>
+[[nodiscard]] status check_place(plan<Codec> const& plan,
+                                 std::span<ShardElement const> shard,
+                                 std::span<Element const> values) noexcept
+{
+  if (are_apart(shard.data(), shard.size_bytes(), values.data(), values.size_bytes())) {
+    return {};
+  }
+  if constexpr (codes_differences<Codec>) {
+    return {error_code::invalid_argument,
+            "shard overlaps values: a difference to itself says nothing"};
+  } else if constexpr (std::is_same_v<ShardElement, Element>) {
+    if (shard.data() == values.data() + plan.shard_begin(plan.ranks().rank)) { return {}; }
+  }
+  return {error_code::invalid_argument,
+          "shard overlaps values: within them it must lie from plan.shard_begin(rank) on"};
+}
+
+template <class Codec, class Element>
+[[nodiscard]] status check_values(plan<Codec> const& plan,
+                                  std::span<Element> values,
+                                  std::span<std::byte const> state,
+                                  std::span<std::byte const> workspace) noexcept
+{
+  return check_array(plan, values, plan.coordinates(), state, workspace, of_values);
+}
+
+//! All arguments of an exchange of values.
+template <class Codec, class ShardElement, class Element>
+[[nodiscard]] status check_published(plan<Codec> const& plan,
+                                     std::span<ShardElement> shard,
+                                     std::span<Element> values,
+                                     std::span<std::byte const> state,
+                                     std::span<std::byte const> workspace) noexcept
+{
+  if (status const s = check_values(plan, values, state, workspace); !s.ok()) { return s; }
+  if (status const s = check_shard(plan, shard, state, workspace); !s.ok()) { return s; }
+  return check_place(plan, std::span<ShardElement const>{shard}, std::span<Element const>{values});
+}
+
+}  // namespace detail
 
 //! @brief Gives all ranks the values of all ranks' shards, compressed on the way: an all-gather.
 //!
@@ -58,7 +104,13 @@ status all_gather_values(Executor const& exec,
                          Values&& values,
                          std::span<std::byte> state,
                          std::span<std::byte> workspace,
-                         Gather&& gather);
+                         Gather&& gather)
+{
+  auto const own       = detail::span_of(shard);
+  auto const all       = detail::span_of(values);
+  status const checked = detail::check_published(plan, own, all, state, workspace);
+  return detail::walk_exchange(checked, exec, plan, own, all, state, workspace, gather);
+}
 
 //! @name In parts
 //! For callers that overlap the rounds with other work: `encode_shard`, then the gathers of `published_bypass_wire` and
@@ -73,7 +125,14 @@ status encode_shard(Executor const& exec,
                     Shard&& shard,
                     Values&& values,
                     std::span<std::byte> state,
-                    std::span<std::byte> workspace);
+                    std::span<std::byte> workspace)
+{
+  auto const own       = detail::span_of(shard);
+  auto const all       = detail::span_of(values);
+  status const checked = detail::check_published(plan, own, all, state, workspace);
+  return detail::perform_parts<exchange_part::measure, exchange_part::encode>(
+    checked, exec, plan, own, all, state, workspace);
+}
 
 //! Decodes the shards of all ranks, which both wires hold, into the values. *Errors*: those of arguments, before it writes.
 template <executor Executor, publishing Codec, gradient_memory Values>
@@ -81,9 +140,13 @@ status decode_values(Executor const& exec,
                      plan<Codec> const& plan,
                      Values&& values,
                      std::span<std::byte> state,
-                     std::span<std::byte> workspace);
+                     std::span<std::byte> workspace)
+{
+  auto const all       = detail::span_of(values);
+  status const checked = detail::check_values(plan, all, state, workspace);
+  return detail::perform_parts<exchange_part::decode>(
+    checked, exec, plan, all, all, state, workspace);
+}
 //! @}
 
 }  // namespace tersum::inline v0
-
-#include <tersum/exchange/detail/all_gather_values.ipp>

@@ -52,8 +52,16 @@ status all_reduce_mean(Executor const& exec,
                        Gradient&& gradient,
                        std::span<std::byte> state,
                        std::span<std::byte> workspace,
-                       Reduce&& reduce);
+                       Reduce&& reduce)
+{
+  static_assert(!ending_in_shards<Codec>,
+                "tersum: all_reduce_mean takes no codec with shard: call "
+                "reduce_scatter_mean");
+  static_assert(!publishing<Codec>,
+                "tersum: all_reduce_mean takes no codec with publish: call all_gather_values");
+  auto const values    = detail::span_of(gradient);
+  status const checked = detail::check_arguments(plan, values, state, workspace);
+  return detail::walk_exchange(checked, exec, plan, values, values, state, workspace, reduce);
+}
 
 }  // namespace tersum::inline v0
-
-#include <tersum/exchange/detail/all_reduce_mean.ipp>

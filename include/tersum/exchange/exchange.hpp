@@ -29,7 +29,8 @@
 #pragma once
 
 #include <tersum/codec_kinds.hpp>
-#include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/walk_exchange.hpp>
+#include <tersum/exchange/gradient_memory.hpp>
 #include <tersum/exchange/wires.hpp>
 #include <tersum/execute/detail/arithmetic_probe.hpp>
 #include <tersum/execute/executor.hpp>
@@ -37,40 +38,12 @@
 #include <tersum/plan.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/status.hpp>
-#include <tersum/wire.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <ranges>
 #include <span>
-#include <type_traits>
-#include <utility>
 
 namespace tersum::inline v0 {
-
-//! A range whose elements can be written, such as std::span<float>, but not std::span<float const>.
-template <class T>
-concept writable_memory = std::ranges::contiguous_range<T> &&
-  !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<T>>>;
-
-//! @brief How memory that is no range of these elements becomes one: a static member of(memory) that returns a span.
-//! `interop/thrust.cuh` specializes it for Thrust's vectors and CUDA's elements; do so for a type of yours.
-template <class T>
-struct gradient_view;
-
-//! Memory of which `gradient_view` makes a span.
-template <class T>
-concept viewed_memory = requires(T& memory)
-{
-  {
-    gradient_view<std::remove_cvref_t<T>>::of(memory)
-    } -> writable_memory;
-};
-
-//! Writable memory of float, half or bfloat16 of the executor: a vector, array, span, or what `gradient_view` makes one of.
-template <class T>
-concept gradient_memory = viewed_memory<T> ||
-  (writable_memory<T>&& gradient_element<std::ranges::range_value_t<T>>);
 
 //! @brief Fills a state for its first exchange: seed, table of chunks, zero residual.
 //!
@@ -90,7 +63,20 @@ template <executor Executor, class Codec>
 status initialize(Executor const& exec,
                   plan<Codec> const& plan,
                   std::span<std::byte> state,
-                  std::uint64_t seed);
+                  std::uint64_t seed)
+{
+  if (status const s = plan.check(); !s.ok()) { return s; }
+  if (status const s = exec.check(); !s.ok()) { return s; }
+  if (status const s = detail::check_state(state, plan.state_bytes()); !s.ok()) { return s; }
+  if (status const s = detail::check_arithmetic(); !s.ok()) { return s; }
+  auto const args = make_args(plan, static_cast<float*>(nullptr), state, std::span<std::byte>{});
+  if (status const s = exec.perform(stage::initialize{seed}, plan, args); !s.ok()) { return s; }
+  if constexpr (!host_executor<Executor>) {
+    auto* const header = reinterpret_cast<state_header*>(state.data());
+    return exec.each(detail::probe_arithmetic{header}, 1);
+  }
+  return {};
+}
 
 //! @brief Begins an exchange: computes what the ranks agree on. Afterwards `agreed_wire` and `bypass_wire` are ready.
 //!
@@ -105,7 +91,10 @@ status measure(Executor const& exec,
                plan<Codec> const& plan,
                Gradient&& gradient,
                std::span<std::byte> state,
-               std::span<std::byte> workspace);
+               std::span<std::byte> workspace)
+{
+  return detail::perform_part<exchange_part::measure>(exec, plan, gradient, state, workspace);
+}
 
 //! @brief Makes the payload, once the agreed wire and the bypass wire have been reduced. Afterwards the codes are ready
 //! in `payload_wire` (two shots: `scattered_wire`; TopK: `gathered_wire`).
@@ -122,7 +111,10 @@ status encode(Executor const& exec,
               plan<Codec> const& plan,
               Gradient&& gradient,
               std::span<std::byte> state,
-              std::span<std::byte> workspace);
+              std::span<std::byte> workspace)
+{
+  return detail::perform_part<exchange_part::encode>(exec, plan, gradient, state, workspace);
+}
 
 //! @brief Decodes and adds the ranks' codes of this rank's part and encodes their mean, once the scattered wire has been
 //! exchanged. Afterwards the part is ready in `gathered_wire`.
@@ -138,7 +130,10 @@ status recompress(Executor const& exec,
                   plan<Codec> const& plan,
                   Gradient&& gradient,
                   std::span<std::byte> state,
-                  std::span<std::byte> workspace);
+                  std::span<std::byte> workspace)
+{
+  return detail::perform_part<exchange_part::recompress>(exec, plan, gradient, state, workspace);
+}
 
 //! @brief Ends an exchange, once all wires have been reduced: the gradient becomes the mean, and the state the next step's.
 //!
@@ -153,8 +148,9 @@ status decode(Executor const& exec,
               plan<Codec> const& plan,
               Gradient&& gradient,
               std::span<std::byte> state,
-              std::span<std::byte> workspace);
+              std::span<std::byte> workspace)
+{
+  return detail::perform_part<exchange_part::decode>(exec, plan, gradient, state, workspace);
+}
 
 }  // namespace tersum::inline v0
-
-#include <tersum/exchange/detail/exchange.ipp>

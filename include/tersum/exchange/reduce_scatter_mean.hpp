@@ -10,17 +10,9 @@
 #include <tersum/form/shard.hpp>
 
 #include <cstddef>
-#include <ranges>
 #include <span>
-#include <type_traits>
 
 namespace tersum::inline v0 {
-
-//! Memory of float, half or bfloat16 that is only read: what `gradient_memory` is, or a range of const elements.
-template <class T>
-concept gradient_values = gradient_memory<T> ||
-  (std::ranges::contiguous_range<T>&&
-     gradient_element<std::remove_cv_t<std::ranges::range_value_t<T>>>);
 
 //! @brief Computes this rank's shard of the mean of all ranks' gradients, compressed on the way: a reduce-scatter.
 //!
@@ -63,7 +55,14 @@ status reduce_scatter_mean(Executor const& exec,
                            Shard&& shard,
                            std::span<std::byte> state,
                            std::span<std::byte> workspace,
-                           Reduce&& reduce);
+                           Reduce&& reduce)
+{
+  auto const values = detail::span_of(gradient);
+  auto const means  = detail::span_of(shard);
+  status checked    = detail::check_arguments(plan, values, state, workspace);
+  if (checked.ok()) { checked = detail::check_shard(plan, means, state, workspace); }
+  return detail::walk_exchange(checked, exec, plan, values, means, state, workspace, reduce);
+}
 
 //! @brief Ends a sharded exchange that is made in parts: after `measure`, the sum of `bypass_wire`, `encode` and the
 //! exchange of `shards_wire` (or the reduce-scatter of `summed_wire`), writes the mean to the shard. Parameters and errors
@@ -73,8 +72,12 @@ status decode_shard(Executor const& exec,
                     plan<Codec> const& plan,
                     Shard&& shard,
                     std::span<std::byte> state,
-                    std::span<std::byte> workspace);
+                    std::span<std::byte> workspace)
+{
+  auto const means     = detail::span_of(shard);
+  status const checked = detail::check_shard(plan, means, state, workspace);
+  return detail::perform_parts<exchange_part::decode>(
+    checked, exec, plan, means, means, state, workspace);
+}
 
 }  // namespace tersum::inline v0
-
-#include <tersum/exchange/detail/reduce_scatter_mean.ipp>

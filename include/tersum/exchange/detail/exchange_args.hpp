@@ -180,6 +180,22 @@ template <summing Codec, class Element>
   return record.offset >= args.parts.begin && record.offset < args.parts.end;
 }
 
+//! @brief The arguments with which a rank decodes its shard as a part of the whole: the sums lie where they would if they were of
+//! all chunks, and the shard where it would if all coordinates were there. Only what is the shard's is there.
+template <summing Codec, class Element>
+[[nodiscard]] exchange_args<Codec, Element> as_of_whole(exchange_args<Codec, Element> args) noexcept
+{
+  auto const before = [](auto* array, std::uint64_t count) {
+    using pointer = decltype(array);
+    return reinterpret_cast<pointer>(reinterpret_cast<std::uintptr_t>(array) -
+                                     static_cast<std::uintptr_t>(count * sizeof *array));
+  };
+  args.gradient = before(args.gradient, args.parts.begin);
+  args.payload  = before(args.parts.received, find_place(args, args.parts.first).word);
+  args.chunks   = args.parts.first + args.parts.chunks;
+  return args;
+}
+
 //! @brief What the head-room of a tensor's chunks follows in this exchange: what its record says, or what its owner has told.
 template <class Codec, class Element>
 [[nodiscard]] TERSUM_INLINE float ratio_of(exchange_args<Codec, Element> const& args,

@@ -1,0 +1,354 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The walk of an exchange: its arguments, checked and laid out, and stages and rounds in the order of the codec's list.
+
+#pragma once
+
+#include <tersum/codec_kinds.hpp>
+#include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/gradient_memory.hpp>
+#include <tersum/exchange/wires.hpp>
+#include <tersum/plan.hpp>
+#include <tersum/stages.hpp>
+#include <tersum/status.hpp>
+#include <tersum/wire.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <ranges>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+namespace tersum::inline v0::detail {
+
+//! @brief The arguments of one rank; `initialize` has neither gradient nor workspace.
+template <class Codec, class Element>
+[[nodiscard]] exchange_args<Codec, Element> make_args(plan<Codec> const& plan,
+                                                      Element* gradient,
+                                                      std::span<std::byte> state,
+                                                      std::span<std::byte> workspace) noexcept
+{
+  exchange_args<Codec, Element> args{};
+  args.gradient = gradient;
+  plan.fill(args);
+  section_list kept{state}, work{workspace};
+  plan.take_state(kept, args);
+  plan.take_workspace(work, args);
+  return args;
+}
+
+//! Whether memory of so many bytes serves where `needed` are; the sentences name the argument.
+[[nodiscard]] inline status check_memory(std::span<std::byte const> memory,
+                                         std::size_t needed,
+                                         std::string_view too_small,
+                                         std::string_view is_null,
+                                         std::string_view misaligned) noexcept
+{
+  if (memory.size() < needed) { return {error_code::invalid_argument, too_small}; }
+  if (needed == 0) { return {}; }
+  if (memory.data() == nullptr) { return {error_code::invalid_argument, is_null}; }
+  if (reinterpret_cast<std::uintptr_t>(memory.data()) % 16 != 0) {
+    return {error_code::invalid_argument, misaligned};
+  }
+  return {};
+}
+
+[[nodiscard]] inline status check_state(std::span<std::byte const> state,
+                                        std::size_t needed) noexcept
+{
+  return check_memory(state,
+                      needed,
+                      "state is smaller than plan.state_bytes()",
+                      "state is a null pointer",
+                      "state is not aligned to 16 bytes");
+}
+
+[[nodiscard]] inline status check_workspace(std::span<std::byte const> workspace,
+                                            std::size_t needed) noexcept
+{
+  return check_memory(workspace,
+                      needed,
+                      "workspace is smaller than plan.workspace_bytes()",
+                      "workspace is a null pointer",
+                      "workspace is not aligned to 16 bytes");
+}
+
+//! Whether two arrays of so many bytes have none in common.
+[[nodiscard]] inline bool are_apart(void const* a,
+                                    std::size_t a_bytes,
+                                    void const* b,
+                                    std::size_t b_bytes) noexcept
+{
+  auto const first  = reinterpret_cast<std::uintptr_t>(a);
+  auto const second = reinterpret_cast<std::uintptr_t>(b);
+  return a_bytes == 0 || b_bytes == 0 || first + a_bytes <= second || second + b_bytes <= first;
+}
+
+//! What is said of an array that is not what the plan says.
+struct array_sentences {
+  std::string_view size, is_null, misaligned, overlaps;
+};
+inline constexpr array_sentences of_gradient{"gradient.size() differs from the plan's coordinates",
+                                             "gradient is a null pointer",
+                                             "gradient is not aligned to its element type",
+                                             "gradient overlaps state or workspace"};
+inline constexpr array_sentences of_values{"values.size() differs from the plan's coordinates",
+                                           "values is a null pointer",
+                                           "values is not aligned to its element type",
+                                           "values overlaps state or workspace"};
+inline constexpr array_sentences of_shard{"shard.size() differs from plan.shard_size()",
+                                          "shard is a null pointer",
+                                          "shard is not aligned to its element type",
+                                          "shard overlaps state or workspace"};
+
+//! All arguments of an exchange of one array, which has so many elements.
+template <class Codec, class Element>
+[[nodiscard]] status check_array(plan<Codec> const& plan,
+                                 std::span<Element> array,
+                                 std::uint64_t count,
+                                 std::span<std::byte const> state,
+                                 std::span<std::byte const> workspace,
+                                 array_sentences const& say) noexcept
+{
+  if (status const made = plan.check(); !made.ok()) { return made; }
+  if (array.size() != count) { return {error_code::invalid_argument, say.size}; }
+  if (array.data() == nullptr && !array.empty()) {
+    return {error_code::invalid_argument, say.is_null};
+  }
+  if (reinterpret_cast<std::uintptr_t>(array.data()) % alignof(Element) != 0) {
+    return {error_code::invalid_argument, say.misaligned};
+  }
+  std::size_t const kept    = plan.state_bytes();
+  std::size_t const scratch = plan.workspace_bytes();
+  if (status const s = check_state(state, kept); !s.ok()) { return s; }
+  if (status const s = check_workspace(workspace, scratch); !s.ok()) { return s; }
+  // Spans may be longer than what is used of them.
+  if (!are_apart(state.data(), kept, workspace.data(), scratch)) {
+    return {error_code::invalid_argument, "state overlaps workspace"};
+  }
+  if (!are_apart(array.data(), array.size_bytes(), state.data(), kept) ||
+      !are_apart(array.data(), array.size_bytes(), workspace.data(), scratch)) {
+    return {error_code::invalid_argument, say.overlaps};
+  }
+  return {};
+}
+
+template <class Codec, class Element>
+[[nodiscard]] status check_arguments(plan<Codec> const& plan,
+                                     std::span<Element> gradient,
+                                     std::span<std::byte const> state,
+                                     std::span<std::byte const> workspace) noexcept
+{
+  return check_array(plan, gradient, plan.coordinates(), state, workspace, of_gradient);
+}
+
+template <class Codec, class Element>
+[[nodiscard]] status check_shard(plan<Codec> const& plan,
+                                 std::span<Element> shard,
+                                 std::span<std::byte const> state,
+                                 std::span<std::byte const> workspace) noexcept
+{
+  return check_array(plan, shard, plan.shard_size(), state, workspace, of_shard);
+}
+
+//! The elements of a gradient as a span, which kernels take as one that they could write.
+template <class Gradient>
+[[nodiscard]] auto span_of(Gradient&& gradient)
+{
+  if constexpr (viewed_memory<Gradient>) {
+    return gradient_view<std::remove_cvref_t<Gradient>>::of(gradient);
+  } else {
+    using element = std::ranges::range_value_t<Gradient>;
+    return std::span<element>{const_cast<element*>(std::ranges::data(gradient)),
+                              std::ranges::size(gradient)};
+  }
+}
+
+//! Whether a round is of a kind that reduces nothing.
+template <class Round, template <class...> class Kind>
+inline constexpr bool is_kind = false;
+template <template <class...> class Kind, class... T>
+inline constexpr bool is_kind<Kind<T...>, Kind> = true;
+
+//! Calls the caller's collective on a wire that has elements, and reads its answer.
+template <class Reduce, class Wire>
+[[nodiscard]] status reduce_round(Reduce& reduce, Wire const& round)
+{
+  constexpr bool taken = std::invocable<Reduce&, Wire>;
+  static_assert(
+    taken || !is_kind<Wire, gather_wire>,
+    "tersum: the collective takes no tersum::gather_wire, whose parts all ranks get: write it as [](auto const& round) { ... }");
+  static_assert(
+    taken || !is_kind<Wire, scatter_wire>,
+    "tersum: the collective takes no tersum::scatter_wire, whose parts the ranks exchange: write it as [](auto const& round) { ... }");
+  static_assert(
+    taken || !is_kind<Wire, shards_wire_of>,
+    "tersum: the collective takes no tersum::shards_wire_of, whose parts the ranks exchange: write it as [](auto const& round) { ... }");
+  static_assert(
+    taken || !is_kind<Wire, gather_wire_of>,
+    "tersum: the collective takes no tersum::gather_wire_of, whose parts all ranks get: write it as [](auto const& round) { ... }");
+  static_assert(
+    taken || !requires { round.sum; },
+    "tersum: the collective takes no tersum::summed_wire_of, of which each rank gets the sum of its part: write it as [](auto const& round) { ... }");
+  static_assert(
+    taken || !requires { round.op; },
+    "tersum: the collective takes no tersum::wire, of which all ranks get the reduction: write it as [](auto const& round) { ... }");
+  using answer = std::invoke_result_t<Reduce&, Wire>;
+  if (round.count == 0) { return {}; }
+  if constexpr (std::is_void_v<answer>) {
+    reduce(round);
+    return {};
+  } else if constexpr (std::same_as<answer, status>) {
+    return reduce(round);
+  } else {
+    static_assert(
+      (std::is_integral_v<answer> && !std::same_as<answer, bool>) || std::is_enum_v<answer>,
+      "tersum: reduce must return nothing, a tersum::status, or a transport's integer or enumerator, 0 for success");
+    answer const native = reduce(round);
+    return native == answer{} ? status{} : transport_error(static_cast<int>(native));
+  }
+}
+
+//! What a caller passed, without std::ref.
+template <class Reduce>
+using collective_of = std::remove_cvref_t<std::unwrap_reference_t<std::remove_cvref_t<Reduce>>>;
+
+//! Whether a collective does a stage or a round itself, as part of its `exchange`.
+template <class Reduce, class Codec, class Entry>
+inline constexpr bool does_itself = false;
+
+template <class Reduce, class Codec, class Entry>
+requires requires { collective_of<Reduce>::template does<Codec, Entry>; }
+inline constexpr bool does_itself<Reduce, Codec, Entry> =
+  collective_of<Reduce>::template does<Codec, Entry>;
+
+//! All stages and rounds that a collective does itself, in the place of `stage::encode`.
+template <class Codec, class Element, class Reduce>
+[[nodiscard]] status exchange_at_once(plan<Codec> const& plan,
+                                      exchange_args<Codec, Element> const& args,
+                                      Reduce& reduce)
+{
+  collective_of<Reduce> const& collective = reduce;
+  return collective.exchange(plan, args);
+}
+
+//! @brief What the stages of one rank work with. `all_reduce_mean` reads and writes the gradient, so that both arguments have
+//! the same array; `reduce_scatter_mean` reads a gradient and writes a shard, `all_gather_values` reads a shard and writes values.
+template <class Codec, class In, class Out>
+struct exchange_arrays {
+  exchange_args<Codec, In> in;
+  exchange_args<Codec, Out> out;
+
+  template <class Stage>
+  [[nodiscard]] auto const& of(Stage) const noexcept
+  {
+    constexpr bool writes =
+      Stage::part == exchange_part::decode || std::is_same_v<Stage, stage::recall>;
+    if constexpr (writes) {
+      return out;
+    } else {
+      return in;
+    }
+  }
+};
+
+//! The arguments of one rank with the array that its exchange reads, and with the one that it writes.
+template <class Codec, class In, class Out>
+[[nodiscard]] exchange_arrays<Codec, In, Out> make_arrays(plan<Codec> const& plan,
+                                                          std::span<In> in,
+                                                          std::span<Out> out,
+                                                          std::span<std::byte> state,
+                                                          std::span<std::byte> workspace)
+{
+  return {make_args(plan, in.data(), state, workspace),
+          make_args(plan, out.data(), state, workspace)};
+}
+
+//! @brief The walk of every exchange, whatever its form: performs stages and calls the collective with the wires of rounds.
+//! @param checked  What was found of the arrays.
+template <class Executor, class Codec, class In, class Out, class Reduce>
+[[nodiscard]] status walk_exchange(status const& checked,
+                                   Executor const& exec,
+                                   plan<Codec> const& plan,
+                                   std::span<In> in,
+                                   std::span<Out> out,
+                                   std::span<std::byte> state,
+                                   std::span<std::byte> workspace,
+                                   Reduce& reduce)
+{
+  if (!checked.ok()) { return checked; }
+  if (status const s = exec.check(); !s.ok()) { return s; }
+  auto const arrays    = make_arrays(plan, in, out, state, workspace);
+  constexpr bool whole = !ending_in_shards<Codec> && !publishing<Codec>;
+  return walk(typename Codec::stages{}, [&]<class Entry>(Entry entry) -> status {
+    if constexpr (whole && does_itself<Reduce, Codec, Entry>) {
+      if constexpr (std::same_as<Entry, stage::encode>) {
+        return exchange_at_once(plan, arrays.in, reduce);
+      }
+      return {};
+    } else if constexpr (is_round<Entry>) {
+      return reduce_round(reduce, wire_of(entry, plan, workspace));
+    } else {
+      return exec.perform(entry, plan, arrays.of(entry));
+    }
+  });
+}
+
+//! @brief The stages of the parts from `First` to `Last`, without their rounds.
+//! @param checked  What was found of the arrays.
+template <exchange_part First,
+          exchange_part Last = First,
+          class Executor,
+          class Codec,
+          class In,
+          class Out>
+[[nodiscard]] status perform_parts(status const& checked,
+                                   Executor const& exec,
+                                   plan<Codec> const& plan,
+                                   std::span<In> in,
+                                   std::span<Out> out,
+                                   std::span<std::byte> state,
+                                   std::span<std::byte> workspace)
+{
+  if (!checked.ok()) { return checked; }
+  if (status const s = exec.check(); !s.ok()) { return s; }
+  auto const arrays = make_arrays(plan, in, out, state, workspace);
+  return walk(typename Codec::stages{}, [&]<class Entry>(Entry entry) -> status {
+    if constexpr (!is_round<Entry> && First <= Entry::part && Entry::part <= Last) {
+      return exec.perform(entry, plan, arrays.of(entry));
+    } else {
+      return {};
+    }
+  });
+}
+
+//! Whether a codec has the parts of an exchange; if not, that is a compile error.
+template <class Codec>
+[[nodiscard]] constexpr bool has_parts_of_its_own() noexcept
+{
+  static_assert(!publishing<Codec>,
+                "tersum: values are exchanged by all_gather_values; in parts by encode_shard "
+                "and decode_values");
+  return true;
+}
+
+//! The stages of one part, of a gradient.
+template <exchange_part Part, class Executor, class Codec, class Gradient>
+[[nodiscard]] status perform_part(Executor const& exec,
+                                  plan<Codec> const& plan,
+                                  Gradient& gradient,
+                                  std::span<std::byte> state,
+                                  std::span<std::byte> workspace)
+{
+  static_assert(has_parts_of_its_own<Codec>());
+  auto const values    = span_of(gradient);
+  status const checked = check_arguments(plan, values, state, workspace);
+  return perform_parts<Part>(checked, exec, plan, values, values, state, workspace);
+}
+
+}  // namespace tersum::inline v0::detail
