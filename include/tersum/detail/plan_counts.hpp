@@ -10,9 +10,9 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/coder/detail/coder_counts.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/detail/kernel_args.hpp>
 #include <tersum/detail/plan_checks.hpp>
 #include <tersum/detail/sections.hpp>
+#include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/state.hpp>

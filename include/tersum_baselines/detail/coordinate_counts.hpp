@@ -7,8 +7,8 @@
 #pragma once
 
 #include <tersum/codec_kinds.hpp>
-#include <tersum/detail/kernel_args.hpp>
 #include <tersum/detail/plan_checks.hpp>
+#include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/metric/plain_metric.hpp>
 #include <tersum/plan.hpp>

@@ -2,29 +2,149 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! What all kernels find by their arguments, one value after the other: keys, flags, where a chunk lies in the payload, the energies of
-//! chunks, and what feedback is given of what it kept.
+//! What every kernel of an exchange is given: the codec, and what its policies have in the caller's memory; and what all kernels find
+//! by that: keys, flags, where a chunk lies in the payload, the energies of chunks, and what feedback is given of what it kept.
 
 #pragma once
 
+#include <tersum/block/chunk_step.hpp>
 #include <tersum/chunk/detail/selection.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
-#include <tersum/detail/kernel_args.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/detail/policy_kinds.hpp>
+#include <tersum/detail/sections.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
-#include <tersum/form/detail/summed_shards.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/philox.hpp>
 #include <tersum/state.hpp>
 #include <tersum/types.hpp>
-#include <tersum/wire.hpp>
 
 #include <cmath>
 #include <cstdint>
 #include <type_traits>
 
 namespace tersum::inline v0::detail {
+
+//! What kernels are given of feedback besides the residual: nothing.
+struct steady_feedback {
+  constexpr void take_gain(section_list& state, std::uint64_t) noexcept
+  {
+    state.take<float>("gain", 0);
+  }
+  TERSUM_INLINE void first_gain() const {}
+  //! By what is multiplied what was kept.
+  template <class Feedback>
+  [[nodiscard]] TERSUM_INLINE float weight(Feedback const&, state_header const*) const
+  {
+    return 1.0f;
+  }
+};
+
+//! The same of a codec whose residual moves with its codes.
+struct counted_feedback : steady_feedback {
+  std::uint64_t count;  // of bypassed values
+
+  constexpr void take_gain(section_list& state, std::uint64_t bypassed) noexcept
+  {
+    count = bypassed;
+    steady_feedback::take_gain(state, bypassed);
+  }
+};
+
+//! The same if the weight of the residual depends on the step.
+struct weighed_feedback {
+  std::uint64_t count;  // as above, or unused
+  float* gain;          // four times the same, so that what follows is aligned
+
+  constexpr void take_gain(section_list& state, std::uint64_t bypassed) noexcept
+  {
+    count = bypassed;
+    gain  = state.take<float>("gain", 4);
+  }
+  TERSUM_INLINE void first_gain() const
+  {
+    for (int i = 0; i < 4; ++i) { gain[i] = 1.0f; }
+  }
+  template <class Feedback>
+  [[nodiscard]] TERSUM_INLINE float weight(Feedback const& feedback,
+                                           state_header const* header) const
+  {
+    return feedback.kept_weight(header->step, *gain);
+  }
+};
+
+//! @brief What kernels of a codec are given of its feedback besides the residual.
+template <class Codec>
+using feedback_args = std::conditional_t<
+  weighs_kept<Codec>,
+  weighed_feedback,
+  std::conditional_t<moves_with_codes<Codec>, counted_feedback, steady_feedback>>;
+
+//! @brief A residual for each of so many coordinates, or null where none is kept.
+template <class Codec>
+[[nodiscard]] constexpr residual_element<Codec>* take_residual(section_list& state,
+                                                               section name,
+                                                               bool kept,
+                                                               std::uint64_t coordinates) noexcept
+{
+  auto* const residual = state.keep<residual_element<Codec>>(name, kept ? coordinates : 0);
+  return kept ? residual : nullptr;
+}
+
+//! Without scales nothing is kept.
+template <class Metric>
+struct kept_scales {
+  static constexpr float const* scales = nullptr;
+
+  static constexpr kept_scales of(section_list& state, std::uint64_t) noexcept
+  {
+    state.keep<float>("scales", 0);
+    return {};
+  }
+};
+
+//! A scale for each coordinate.
+template <class Metric>
+requires(Metric::scaled) struct kept_scales<Metric> {
+  using scale = typename scale_of<Metric>::type;
+
+  scale* scales;  // plan.coordinates() values
+
+  static constexpr kept_scales of(section_list& state, std::uint64_t coordinates) noexcept
+  {
+    return {state.keep<scale>("scales", round_up(coordinates, 16 / sizeof(scale)))};
+  }
+};
+
+//! @brief Arguments of one rank's kernels. Trivially copyable; pointers are of the executor's memory.
+//!
+//! Neither this nor a codec has members with [[no_unique_address]]. Behind a class that is empty because of them, kernels
+//! of nvcc 13.0 look for the next member at another address than the host has written it to.
+template <class Codec, class Element>
+struct exchange_args {
+  Codec codec;
+  Element* gradient;  // plan.coordinates() values, in and out
+  state_header* header;
+  tensor_record* records;                          // header->tensors
+  typename Codec::counts_type::entry_type* table;  // header->chunks
+  residual_element<Codec>* residual;               // plan.own_coordinates() values, or null
+  chunk_step* steps;                               // one a chunk
+  float* rotated;          // chunks * chunk_size values, of rotators of whole tensors only
+  std::uint32_t* payload;  // packed codes, or cast values
+  float* bypass;           // bypassed values
+  void* agreed;            // agreed scalars
+  std::uint64_t chunks;
+  std::uint64_t tensors;
+  int world;
+  std::uint32_t rank;
+  std::uint32_t dither_mask;  // of this rank
+  typename Codec::counts_type::selection_type selection;
+  typename Codec::counts_type::parts_type parts;
+  feedback_args<Codec> bypassed;
+  kept_scales<typename Codec::metric_type> metric;
+};
 
 //! The codec of what a stage works with: of `cpu_work`, of `launch_list`.
 template <class Work>

@@ -14,10 +14,6 @@
 
 namespace tersum::inline v0::detail {
 
-//! The rank in whose shard a piece of a tensor lies tells the others its `tensor_record::ratio`, in a scalar that they sum.
-template <class Codec>
-inline constexpr bool tells_ratios = summing<Codec>&& tracks<Codec>;
-
 //! @brief What kernels of summed shards are given besides.
 struct summed_args {
   std::uint32_t* received;  // the sum of this rank's part

@@ -9,7 +9,7 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/detail/kernel_args.hpp>
+#include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/lowrank/matrix_record.hpp>
 #include <tersum/random/philox.hpp>
 #include <tersum/types.hpp>
