@@ -39,30 +39,28 @@ namespace tersum::inline v0 {
 
 namespace detail {
 
-//! The scalar that the ranks agree on for each chunk, and how it is reduced: the norm by which a chunker chooses.
+//! @brief The scalar that the ranks agree on, how it is reduced, and whether each chunk and each tensor has one: the norm by which a
+//! chunker chooses.
 template <class Chunker, class Coder, class Form>
 struct agreed_of {
   using kind   = agreement::norms_if<Chunker>;
   using scalar = typename Form::template norm_scalar<Chunker>;
   using op     = native_sum<scalar>;
 
-  [[nodiscard]] static constexpr std::uint64_t measured(auto const& counts) noexcept
-  {
-    return chooses_by_norm<Chunker>() ? counts.chunks() : 0;
-  }
+  static constexpr bool of_chunks = chooses_by_norm<Chunker>(), of_tensors = false;
 };
 
-//! The same of codes that are added: what the range measures.
+//! The same of codes that are added: what the range measures, and for a tracked head-room norms of tensors besides.
 template <class Chunker, adding_coder Coder, class Form>
 struct agreed_of<Chunker, Coder, Form> {
   using kind   = agreement::steps;
   using scalar = typename Coder::range_type::scalar;
   using op     = typename Coder::range_type::op;
 
-  [[nodiscard]] static constexpr std::uint64_t measured(auto const& counts) noexcept
-  {
-    return coder_counts<Coder>::measured_scalars(counts);
-  }
+  using range                     = typename Coder::range_type;
+  static constexpr bool of_chunks = !measures<range, statistic::tensor_square_norm>;
+  static constexpr bool of_tensors =
+    !of_chunks || (range::headroom_type::tracked && !measures<range, statistic::chunk_square_norm>);
 };
 
 //! @brief The type of a codec's payload reduction: none; of elements; the reducer's operation, or, where chunks have different

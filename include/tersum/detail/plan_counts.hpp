@@ -176,16 +176,19 @@ class codec_counts : public plan_counts<Codec> {
   [[nodiscard]] constexpr bool travels() const noexcept { return choice_.travels(); }
   [[nodiscard]] constexpr std::uint64_t agreed_scalars() const noexcept
   {
-    return travels() && this->chunks() > 0 ? self().measured_scalars() : 0;
+    return travels() && this->chunks() > 0 ? measured_scalars() : 0;
   }
   [[nodiscard]] constexpr std::uint64_t agreed_bytes() const noexcept
   {
     return agreed_size(agreed_scalars());
   }
-  //! The scalars that are measured, whether the budget lets them travel or not.
+  //! @brief The scalars that are measured, whether the budget lets them travel or not. Where owners tell the others a tracked
+  //! head-room there is one more for each piece of a tensor.
   [[nodiscard]] constexpr std::uint64_t measured_scalars() const noexcept
   {
-    return Codec::agreed_type::measured(*this);
+    using agreed         = typename Codec::agreed_type;
+    constexpr bool tells = agreed::of_tensors || tells_ratios<Codec>;
+    return (agreed::of_chunks ? this->chunks() : 0) + (tells ? this->tensors() : 0);
   }
   //! What so many agreed scalars take.
   [[nodiscard]] static constexpr std::uint64_t agreed_size(std::uint64_t scalars) noexcept
@@ -277,12 +280,12 @@ class codec_counts : public plan_counts<Codec> {
                                                        auto& args) const noexcept
   {
     std::uint64_t const rotated = Codec::rotates_all ? this->chunks() * chunk_size : 0;
-    args.steps                  = coder::take_steps(work, this->chunks());
-    args.rotated                = work.take<float>("rotated", rotated);
-    args.selection              = choice_.take(work, *this);
+    args.steps     = work.take<chunk_step>("steps", has_steps<Codec> ? this->chunks() : 0);
+    args.rotated   = work.take<float>("rotated", rotated);
+    args.selection = choice_.take(work, *this);
     self().take_parts(work, args);
     args.bypass = work.take<float>("bypass", this->bypassed());
-    args.agreed = work.take_bytes<std::byte>("agreed", agreed_size(self().measured_scalars()));
+    args.agreed = work.take_bytes<std::byte>("agreed", agreed_size(measured_scalars()));
     self().take_received(work, args);
   }
   //! What a form keeps of shards, and what its owners keep.

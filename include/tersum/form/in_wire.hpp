@@ -86,19 +86,25 @@ using bounds_of =
 
 //! @brief The payload of all chunks, or of those that travel.
 template <class Codec>
-struct in_wire_counts : codec_counts<Codec> {
-  using codec_counts<Codec>::codec_counts;
+class in_wire_counts : public codec_counts<Codec> {
+ public:
   using parts_type = bounds_of<Codec>;
 
-  [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept
+  constexpr in_wire_counts(Codec const& codec, layout const& gradient, world const& ranks)
+    : codec_counts<Codec>(codec, gradient, ranks),
+      payload_bytes_(this->choice_.bytes_of(codec_counts<Codec>::coder::wire_bytes(*this)))
   {
-    return this->choice_.bytes_of(codec_counts<Codec>::coder::wire_bytes(*this));
   }
+
+  [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept { return payload_bytes_; }
   constexpr void take_parts(section_list& work, auto& args) const noexcept
   {
     args.payload = work.take_bytes<std::uint32_t>("payload", payload_bytes());
     args.parts   = parts_type::template of<typename Codec::payload_op::element>(this->world_.size);
   }
+
+ private:
+  std::uint64_t payload_bytes_;
 };
 
 }  // namespace detail

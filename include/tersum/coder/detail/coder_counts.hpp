@@ -2,16 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! What plans count and check of a coder: words on the wire, what a width loses, what the ranks measure for it.
+//! What plans count and check of a coder: words on the wire, and what a width loses.
 
 #pragma once
 
-#include <tersum/block/chunk_step.hpp>
 #include <tersum/coder/coder.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/policy_kinds.hpp>
-#include <tersum/detail/sections.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/status.hpp>
@@ -68,10 +66,6 @@ struct scaled_counts {
   {
     return static_cast<float>(ranks.size);
   }
-  [[nodiscard]] static constexpr chunk_step* take_steps(section_list&, std::uint64_t) noexcept
-  {
-    return nullptr;
-  }
 };
 
 template <class Coder>
@@ -108,18 +102,6 @@ struct coder_counts<Coder> : summed_widths<typename Coder::reducer_type> {
   {
     return counts.chunks() * (counts.chunk_size / 8 * reducer::lane_bits);
   }
-  //! Scalars that the ranks measure: one for each chunk or tensor; for a tracked head-room norms of tensors besides.
-  [[nodiscard]] static constexpr std::uint64_t measured_scalars(auto const& counts) noexcept
-  {
-    if (of_tensors) { return counts.tensors(); }
-    return counts.chunks() + (tracked && !of_chunks ? counts.tensors() : 0);
-  }
-  [[nodiscard]] static constexpr chunk_step* take_steps(section_list& work,
-                                                        std::uint64_t chunks) noexcept
-  {
-    return work.take<chunk_step>("steps", chunks);
-  }
-
   template <class Codec>
   [[nodiscard]] static constexpr status check(Codec const& codec, world const& ranks) noexcept
   {

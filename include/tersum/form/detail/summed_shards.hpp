@@ -29,12 +29,6 @@ struct summed_shards : cut_shards<Codec> {
   using cut_shards<Codec>::cut_shards;
   using parts_type = summed_args;
 
-  //! A scalar for each chunk, and one for each piece of a tensor whose head-room its owner tells the others.
-  [[nodiscard]] constexpr std::uint64_t measured_scalars() const noexcept
-  {
-    return codec_counts<Codec>::measured_scalars() + (tells_ratios<Codec> ? this->tensors() : 0);
-  }
-
   //! @name Parts
   //! Which words of the payload each rank's shard takes. They ask every tensor of the layout.
   //! @{
