@@ -47,14 +47,9 @@ TERSUM_BODY void initialize_tensors(Context const& ctx,
   tensor_record const& record = batch.records[ctx.block_rank()];
   if (ctx.thread_rank() == 0) { args.records[number] = record; }
   if constexpr (in_chunks<Codec>) {
-    constexpr std::uint64_t size = Codec::chunk_size;
     for (std::uint64_t i = ctx.thread_rank(); i < record.chunks; i += ctx.block_threads()) {
-      // A padded power of two of chunks, as rotators of whole tensors have, ends with chunks that hold nothing.
-      std::uint64_t const begin          = minimum(i * size, record.size);
-      args.table[record.first_chunk + i] = {
-        .offset = record.offset + begin,
-        .length = static_cast<std::uint32_t>(minimum(size, record.size - begin)),
-        .tensor = static_cast<std::uint32_t>(number)};
+      args.table[record.first_chunk + i] =
+        entry_of<Codec>(record, i, static_cast<std::uint32_t>(number));
     }
   }
 }

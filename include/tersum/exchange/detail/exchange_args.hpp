@@ -177,6 +177,20 @@ template <class Codec>
 inline constexpr bool in_chunks =
   std::is_same_v<typename Codec::counts_type::entry_type, chunk_entry>;
 
+//! What the table of a state has of the chunk number `i` of a record.
+template <class Codec>
+[[nodiscard]] TERSUM_INLINE chunk_entry entry_of(tensor_record const& record,
+                                                 std::uint64_t i,
+                                                 std::uint32_t tensor)
+{
+  constexpr std::uint64_t size = Codec::chunk_size;
+  // A padded power of two of chunks, as rotators of whole tensors have, ends with chunks that hold nothing.
+  std::uint64_t const begin = minimum(i * size, record.size);
+  return {.offset = record.offset + begin,
+          .length = static_cast<std::uint32_t>(minimum(size, record.size - begin)),
+          .tensor = tensor};
+}
+
 //! The key of the signs of a step. Only chunks have signs.
 template <class Codec>
 [[nodiscard]] TERSUM_INLINE constexpr std::uint64_t key_of_signs(std::uint64_t step,

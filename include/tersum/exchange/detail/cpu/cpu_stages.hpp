@@ -77,21 +77,16 @@ template <class Codec, class Element>
 template <class Codec, class Element>
 [[nodiscard]] status run_stage(stage::initialize const& stage, cpu_work<Codec, Element> const& work)
 {
-  constexpr int size = Codec::chunk_size;
-  auto const& plan   = work.plan;
-  auto const& args   = work.args;
-  *args.header       = first_header(
+  auto const& plan = work.plan;
+  auto const& args = work.args;
+  *args.header     = first_header(
     args, stage.seed, plan.coordinates(), sign_key(0, stage.seed), plan.state_fingerprint());
   args.bypassed.first_gain();
   std::uint32_t number = 0;
   plan.for_each_record([&](tensor_record const& record) {
     args.records[number] = record;
     for (std::uint64_t i = 0; i < record.chunks; ++i) {
-      std::uint64_t const begin          = std::min<std::uint64_t>(i * size, record.size);
-      args.table[record.first_chunk + i] = {
-        .offset = record.offset + begin,
-        .length = static_cast<std::uint32_t>(std::min<std::uint64_t>(size, record.size - begin)),
-        .tensor = number};
+      args.table[record.first_chunk + i] = entry_of<Codec>(record, i, number);
     }
     ++number;
   });
