@@ -15,7 +15,6 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/policy_kinds.hpp>
-#include <tersum/detail/policy_stages.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/form/form.hpp>
 #include <tersum/form/in_wire.hpp>

@@ -4,8 +4,8 @@
 //! @file
 //! Sums of packed lanes on the CPU: every instruction set gives what the function object of one word gives.
 
-#include <tersum/execute/detail/reduce_array.hpp>
 #include <tersum/execute/instruction_set.hpp>
+#include <tersum/reduce/detail/reduce_shares.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
 
 #include <doctest/doctest.h>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <tersum/execute/cpu_executor.hpp>
-#include <tersum/execute/detail/reduce_array.hpp>
+#include <tersum/reduce/detail/reduce_shares.hpp>
 #include <tersum/reduce/saturating_segments.hpp>
 
 #include <doctest/doctest.h>

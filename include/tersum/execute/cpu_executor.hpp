@@ -9,11 +9,10 @@
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/exchange/detail/cpu/cpu_stages.hpp>
-#include <tersum/execute/detail/host_memory.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
-#include <tersum/execute/detail/reduce_array.hpp>
 #include <tersum/execute/executor.hpp>
 #include <tersum/execute/instruction_set.hpp>
+#include <tersum/reduce/detail/reduce_shares.hpp>
 #include <tersum/status.hpp>
 #include <tersum/tuning.hpp>
 

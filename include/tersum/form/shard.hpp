@@ -12,10 +12,8 @@
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/needs.hpp>
 #include <tersum/detail/plan_checks.hpp>
-#include <tersum/detail/policy_stages.hpp>
 #include <tersum/form/detail/shard_bounds.hpp>
 #include <tersum/form/detail/suits_coder.hpp>
-#include <tersum/form/detail/summed_shards.hpp>
 #include <tersum/form/form.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/stages.hpp>

@@ -7,8 +7,8 @@
 #pragma once
 
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
-#include <tersum/execute/detail/reduce_array.hpp>
 #include <tersum/execute/instruction_set.hpp>
+#include <tersum/reduce/detail/reduce_shares.hpp>
 #include <tersum/reduce/native.hpp>
 
 #include <mpi.h>

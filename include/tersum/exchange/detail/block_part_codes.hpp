@@ -12,7 +12,7 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/exchange/detail/exchange_parts.hpp>
+#include <tersum/exchange/detail/part_map.hpp>
 #include <tersum/quantize/block_levels.hpp>
 #include <tersum/quantize/detail/block_codebook.hpp>
 #include <tersum/quantize/detail/code_words.hpp>

@@ -14,7 +14,6 @@
 #include <tersum/exchange/detail/block_parts.hpp>
 #include <tersum/exchange/detail/block_rotation.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/exchange/detail/exchange_parts.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
 #include <tersum/exchange/detail/part_stages.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>

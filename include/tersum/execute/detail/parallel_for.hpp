@@ -3,7 +3,7 @@
 
 //! @file
 //! A loop over independent items on the threads of OpenMP, or on the calling thread alone, in arithmetic that flushes no subnormal
-//! floats to zero.
+//! floats to zero; and memory as such items see it.
 
 #pragma once
 
@@ -16,6 +16,20 @@
 #endif
 
 namespace tersum::inline v0::detail {
+
+//! @brief Memory as the CPU executor's items see it.
+struct host_memory {
+  template <class T>
+  [[nodiscard]] T load(T const* from) const
+  {
+    return *from;
+  }
+  template <class T>
+  void store(T* to, T value) const
+  {
+    *to = value;
+  }
+};
 
 //! @brief While an object of this class lives, its thread computes with subnormal floats as IEEE demands. Frameworks, and
 //! libraries linked with -ffast-math, may have set the thread to flush them, but the ranks must agree all the same.

@@ -10,7 +10,6 @@
 #include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/cpu/part_in_rows.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/exchange/detail/exchange_parts.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
 #include <tersum/exchange/detail/part_stages.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>

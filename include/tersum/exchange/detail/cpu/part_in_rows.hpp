@@ -11,9 +11,8 @@
 #include <tersum/exchange/detail/cpu/chunk_in_rows.hpp>
 #include <tersum/exchange/detail/cpu/cpu_chunk_codes.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/exchange/detail/exchange_parts.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
-#include <tersum/execute/detail/host_memory.hpp>
+#include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/execute/instruction_set.hpp>
 #include <tersum/quantize/dither.hpp>
 
