@@ -142,10 +142,6 @@ concept ways_differ =
 template <class Codec>
 concept tracks = Codec::range_type::headroom_type::tracked;
 
-//! The rank in whose shard a piece of a tensor lies tells the others its `tensor_record::ratio`, in a scalar that they sum.
-template <class Codec>
-concept tells_ratios = summing<Codec> && tracks<Codec>;
-
 //! Sums beyond a lane stay at its limit, and are counted.
 template <class Codec>
 concept saturates = Codec::reducer_type::saturating;

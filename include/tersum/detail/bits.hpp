@@ -79,6 +79,17 @@ template <class T>
   return count / by + (count % by != 0 ? 1 : 0);
 }
 
+//! Whether two arrays of so many bytes have none in common.
+[[nodiscard]] inline bool are_apart(void const* a,
+                                    std::size_t a_bytes,
+                                    void const* b,
+                                    std::size_t b_bytes) noexcept
+{
+  auto const first  = reinterpret_cast<std::uintptr_t>(a);
+  auto const second = reinterpret_cast<std::uintptr_t>(b);
+  return a_bytes == 0 || b_bytes == 0 || first + a_bytes <= second || second + b_bytes <= first;
+}
+
 //! The eight low bits of `rank` in reverse order.
 [[nodiscard]] TERSUM_INLINE constexpr std::uint32_t reverse_byte(std::uint32_t rank) noexcept
 {

@@ -219,7 +219,7 @@ class codec_counts : public plan_counts<Codec> {
       std::uint64_t offset = t.offset;
       std::uint64_t size   = t.size();
       while (size > 0) {
-        std::uint64_t chunks = size / Codec::chunk_size + (size % Codec::chunk_size != 0 ? 1 : 0);
+        std::uint64_t chunks = divide_up(size, Codec::chunk_size);
         std::uint64_t here   = size;
         if (Codec::rotates_all && !around) {
           chunks = std::bit_floor(chunks);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/concepts.hpp>
+#include <tersum/detail/bits.hpp>
 #include <tersum/device/arrays.hpp>
 #include <tersum/execute/executor.hpp>
 #include <tersum/quantize/dither.hpp>
@@ -25,8 +26,7 @@ template <chunker Chunker, reducer Reducer>
                                                  std::size_t coordinates) noexcept
 {
   constexpr std::size_t size = Chunker::chunk_size;
-  return (coordinates / size + (coordinates % size != 0 ? 1 : 0)) * (size / 32) *
-         Reducer::lane_bits;
+  return detail::divide_up(coordinates, size) * (size / 32) * Reducer::lane_bits;
 }
 
 //! @brief Rounds and packs an array: words[..] = the codes of `quantizer` in the lanes of `reducer`.

@@ -6,13 +6,109 @@
 
 #pragma once
 
+#include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
+#include <tersum/device/detail/perform.hpp>
 #include <tersum/execute/executor.hpp>
+#include <tersum/reduce/detail/array_reduction.hpp>
+#include <tersum/reduce/detail/reduce_shares.hpp>
 #include <tersum/status.hpp>
+#include <tersum/tuning.hpp>
 
+#include <cstdint>
 #include <span>
 
 namespace tersum::inline v0 {
+
+namespace detail {
+
+//! Neighbours of `Count` elements of some arrays, from element `first` on.
+template <class Op, int Count>
+struct reduce_list_kernel {
+  static constexpr auto threads = &cuda_tuning::reduce_threads;
+  static constexpr int shared   = 0;
+
+  Op op;
+  typename Op::element* to;
+  array_list<typename Op::element> from;
+  std::size_t first;
+  std::size_t count;
+
+  template <class Context>
+  TERSUM_BODY void operator()(Context const& ctx) const
+  {
+    reduce_list<Count>(ctx, op, to, from, first, count);
+  }
+};
+
+//! One launch for what is whole vectors of 16 bytes in all arrays, and one for what is not.
+template <class Executor, class Op>
+[[nodiscard]] status reduce_on_blocks(Executor const& exec,
+                                      Op const& op,
+                                      std::span<typename Op::element> to,
+                                      array_list<typename Op::element> const& from)
+{
+  constexpr int in_vector = 16 / static_cast<int>(sizeof(typename Op::element));
+  constexpr int threads   = tuning_of<Executor>.cuda.reduce_threads;
+  auto misplace           = reinterpret_cast<std::uintptr_t>(to.data());
+  for (int i = 0; i < from.count; ++i) {
+    misplace |= reinterpret_cast<std::uintptr_t>(from.array[i]);
+  }
+  std::size_t const done = misplace % 16 == 0 ? to.size() / in_vector * in_vector : 0;
+  std::size_t const left = to.size() - done;
+  reduce_list_kernel<Op, in_vector> const vectors{op, to.data(), from, 0, done};
+  if (status const s = exec.run(vectors, divide_up(done / in_vector, threads)); !s.ok()) {
+    return s;
+  }
+  reduce_list_kernel<Op, 1> const rest{op, to.data(), from, done, left};
+  return exec.run(rest, divide_up(left, threads));
+}
+
+//! Reduces several payloads, of which number i begins at payload_at(i).
+template <class Executor, class Op, class Payloads>
+[[nodiscard]] status reduce_payloads(Executor const& exec,
+                                     Op const& op,
+                                     std::span<typename Op::element> to,
+                                     std::size_t ranks,
+                                     Payloads const& payload_at)
+{
+  using element = typename Op::element;
+  argument_check check;
+  check.require(ranks > 0, "payloads is empty: a reduction needs at least one")
+    .address(to, alignof(element), "to is a null pointer, or not aligned to its elements");
+  for (std::size_t i = 0; i < ranks; ++i) {
+    std::span<element const> const payload{payload_at(i), to.size()};
+    check
+      .address(
+        payload, alignof(element), "a payload is a null pointer, or not aligned to its elements")
+      .require((i == 0 && begin_alike(to, payload)) || are_disjoint(to, payload),
+               "to overlaps a payload, and is not where the first one is");
+  }
+  if (!check.result().ok()) { return check.result(); }
+  if (status const s = exec.check(); !s.ok()) { return s; }
+  if (ranks == 1) {
+    return payload_at(0) == to.data() ? status{} : exec.copy(to.data(), payload_at(0), to.size());
+  }
+  // As many payloads at a time as a launch takes. Every list after the first begins with the result so far.
+  status outcome;
+  for (std::size_t next = 0; next < ranks && outcome.ok();) {
+    array_list<element> from{};
+    if (next > 0) { from.array[from.count++] = to.data(); }
+    while (next < ranks && from.count < array_list<element>::most) {
+      from.array[from.count++] = payload_at(next++);
+    }
+    outcome = perform(
+      exec,
+      [&](int threads, auto set) {
+        auto const count = static_cast<std::size_t>(from.count);
+        reduce_arrays(threads, set, op, to.data(), from.array, count, to.size());
+      },
+      [&](auto const& on) { return reduce_on_blocks(on, op, to, from); });
+  }
+  return outcome;
+}
+
+}  // namespace detail
 
 //! @brief to[i] = op(a[i], b[i]).
 //!
@@ -27,7 +123,23 @@ template <executor Executor, reduce_op Op>
                             Op const& op,
                             std::span<typename Op::element> to,
                             std::span<typename Op::element const> a,
-                            std::span<typename Op::element const> b);
+                            std::span<typename Op::element const> b)
+{
+  using element = typename Op::element;
+  status const s =
+    detail::argument_check{}
+      .require(a.size() == to.size(), "a has not as many elements as to")
+      .require(b.size() == to.size(), "b has not as many elements as to")
+      .address(to, alignof(element), "to is a null pointer, or not aligned to its elements")
+      .address(a, alignof(element), "a is a null pointer, or not aligned to its elements")
+      .address(b, alignof(element), "b is a null pointer, or not aligned to its elements")
+      .require(detail::begin_alike(to, a) || detail::are_disjoint(to, a),
+               "to overlaps a, and is not where it is")
+      .require(detail::begin_alike(to, b) || detail::are_disjoint(to, b),
+               "to overlaps b, and is not where it is")
+      .result();
+  return s.ok() ? exec.reduce(op, to.data(), a.data(), b.data(), to.size()) : s;
+}
 
 //! @brief to[i] = op(.. op(op(p[0][i], p[1][i]), p[2][i]) .., p[n-1][i]): the payloads of n ranks in the order of the ranks.
 //!
@@ -42,7 +154,11 @@ template <executor Executor, reduce_op Op>
 [[nodiscard]] status reduce(Executor const& exec,
                             Op const& op,
                             std::span<typename Op::element> to,
-                            std::span<typename Op::element const* const> payloads);
+                            std::span<typename Op::element const* const> payloads)
+{
+  return detail::reduce_payloads(
+    exec, op, to, payloads.size(), [=](std::size_t i) { return payloads[i]; });
+}
 
 //! @brief The same where the payloads lie one after the other, as an all-gather leaves them. *Errors*: those of a list, and
 //! a number of ranks out of range or whose payloads are not all of `gathered`.
@@ -56,8 +172,19 @@ template <executor Executor, reduce_op Op>
                             Op const& op,
                             std::span<typename Op::element> to,
                             std::span<typename Op::element const> gathered,
-                            int ranks);
+                            int ranks)
+{
+  std::size_t const count = to.size();
+  bool const in_range     = ranks >= 1 && ranks <= 4096;
+  status const s          = detail::argument_check{}
+                     .require(in_range, "ranks must be between 1 and 4096")
+                     .require(gathered.size() == count * static_cast<std::size_t>(ranks),
+                              "gathered has not to.size() elements of each rank")
+                     .result();
+  if (!s.ok()) { return s; }
+  return detail::reduce_payloads(exec, op, to, static_cast<std::size_t>(ranks), [=](std::size_t i) {
+    return gathered.data() + i * count;
+  });
+}
 
 }  // namespace tersum::inline v0
-
-#include <tersum/device/detail/reduce.ipp>

@@ -6,11 +6,22 @@
 
 #pragma once
 
+#include <tersum/block/block_values.hpp>
+#include <tersum/block/detail/cpu/vector_kernels.hpp>
+#include <tersum/block/group.hpp>
 #include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
 #include <tersum/device/arrays.hpp>
+#include <tersum/device/detail/perform.hpp>
+#include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/execute/executor.hpp>
+#include <tersum/random/philox.hpp>
+#include <tersum/rotate/block_hadamard.hpp>
+#include <tersum/rotate/detail/rotation_of.hpp>
 #include <tersum/status.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -25,9 +36,116 @@ concept chunk_rotator = rotator<T> &&(T::rotation_size > 1);
 template <chunk_rotator Rotator>
 [[nodiscard]] constexpr std::size_t rotated_size(Rotator const&, std::size_t coordinates) noexcept
 {
-  constexpr std::size_t size = Rotator::rotation_size;
-  return (coordinates / size + (coordinates % size != 0 ? 1 : 0)) * size;
+  return detail::divide_up(coordinates, Rotator::rotation_size) * Rotator::rotation_size;
 }
+
+namespace detail {
+
+//! @brief How arrays are rotated: by the rotator's packed form, or by its plain form on memory.
+template <class Rotator>
+struct array_rotation {
+  static constexpr int size = Rotator::rotation_size;
+  using chunk               = block_chunk<size>;
+  using array               = block_values<size, true>;
+  using order               = block_hadamard<size, false>;
+  using type                = typename rotation_of<Rotator, size>::type;
+
+  static constexpr bool in_registers = transforms_registers<type>;
+  static constexpr int threads       = chunk::block_threads;
+  static constexpr int shared        = type::storage_floats * chunk::block_tiles * 4;
+  //! What `rotate_back` multiplies by.
+  static constexpr float unit = 1.0f / static_cast<float>(square_gain<Rotator>);
+};
+
+template <class Rotator, class Element>
+struct rotate_kernel : array_rotation<Rotator> {
+  using rotation = array_rotation<Rotator>;
+
+  Rotator rotator;
+  Element const* values;
+  std::uint64_t count;
+  float* rotated;
+  std::uint64_t key;
+
+  template <class Context>
+  TERSUM_BODY void operator()(Context const& ctx) const
+  {
+    using order       = typename rotation::order;
+    auto mine         = rotation::chunk::of(ctx, count);
+    float* const tile = tile_storage<typename rotation::type>(ctx);
+    float v[32];
+    rotation::array::load(ctx, mine, values, v);
+    if (striped<Element>) { rearrange<false>(ctx, mine, tile, v); }
+    if constexpr (rotation::in_registers) {
+      using hadamard = typename rotation::type;
+      hadamard::apply_signs(ctx, mine, key, v);
+      hadamard::to_wire(ctx, v, tile, mine.thread, mine.first);
+      order::synchronize(ctx);
+      order::template to_loaded<0, 0, true>(ctx, v, tile, mine.thread, mine.first);
+    } else {
+      rotation::type::template rotate<true>(ctx, rotator, mine, key, tile, v);
+      rearrange<true>(ctx, mine, tile, v);
+    }
+    mine.length = mine.exists() ? rotation::size : 0;
+    rotation::array::store(ctx, mine, v, rotated);
+  }
+};
+
+template <class Rotator, class Element>
+struct rotate_back_kernel : array_rotation<Rotator> {
+  using rotation = array_rotation<Rotator>;
+
+  Rotator rotator;
+  float const* rotated;
+  Element* values;
+  std::uint64_t count;
+  std::uint64_t key;
+
+  template <class Context>
+  TERSUM_BODY void operator()(Context const& ctx) const
+  {
+    using order       = typename rotation::order;
+    auto const mine   = rotation::chunk::of(ctx, count);
+    auto whole        = mine;
+    whole.length      = mine.exists() ? rotation::size : 0;
+    float* const tile = tile_storage<typename rotation::type>(ctx);
+    float v[32];
+    rotation::array::load(ctx, whole, rotated, v);
+    if constexpr (rotation::in_registers) {
+      using hadamard = typename rotation::type;
+      order::template to_wire<true>(ctx, v, tile, mine.thread, mine.first);
+      order::synchronize(ctx);
+      hadamard::to_loaded(ctx, v, tile, mine.thread, mine.first);
+      hadamard::apply_signs(ctx, mine, key, v);
+    } else {
+      rearrange<false>(ctx, mine, tile, v);
+      rotation::type::template rotate<false>(ctx, rotator, mine, key, tile, v);
+    }
+    if (striped<Element>) { rearrange<true>(ctx, mine, tile, v); }
+    TERSUM_UNROLL
+    for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(v[i], rotation::unit); }
+    rotation::array::store(ctx, mine, v, values);
+  }
+};
+
+//! Whether arrays can be rotated, in either direction; if not, the sentence names the argument.
+template <class Rotator, class Element, class Rotated>
+[[nodiscard]] status check_rotation(Rotator const& rotator,
+                                    std::span<Element> values,
+                                    std::span<Rotated> rotated)
+{
+  bool const in_place = begin_alike(values, rotated) && values.size_bytes() == rotated.size_bytes();
+  return argument_check{}
+    .require(rotated.size() == tersum::rotated_size(rotator, values.size()),
+             "rotated has not rotated_size(rotator, values.size()) elements")
+    .require(fits_a_launch(rotated.size() / Rotator::rotation_size), too_many_chunks)
+    .address(values, alignof(Element), "values is a null pointer, or not aligned to its elements")
+    .address(rotated, 16, "rotated is a null pointer, or not aligned to 16 bytes")
+    .require(in_place || are_disjoint(values, rotated), "rotated overlaps values")
+    .result();
+}
+
+}  // namespace detail
 
 //! @brief rotated = each chunk of `values` after `rotator.forward`.
 //!
@@ -51,7 +169,37 @@ template <executor Executor, chunk_rotator Rotator, readable_values Values>
                             Rotator const& rotator,
                             Values const& values,
                             std::span<float> rotated,
-                            std::uint64_t key);
+                            std::uint64_t key)
+{
+  using element      = std::ranges::range_value_t<Values>;
+  constexpr int size = Rotator::rotation_size;
+  std::span<element const> const all{values};
+  if (status const s = detail::check_rotation(rotator, all, rotated); !s.ok()) { return s; }
+  return detail::perform(
+    exec,
+    [&](int threads, auto set) {
+      detail::parallel_for(threads, rotated.size() / size, [&](std::uint64_t chunk) {
+        alignas(64) float x[detail::extent(size)];
+        float* const to = rotated.data() + chunk * size;
+        detail::with_whole_chunk<size>(all, chunk, [&](auto const* from) {
+          if constexpr (detail::array_rotation<Rotator>::in_registers) {
+            detail::rotate_to_rows<size>(set, key, chunk, from, x);
+            detail::rotate_from_rows<size, false>(set, key, chunk, 1.0f, x, to);
+          } else {
+            float scratch[detail::extent(size)];
+            for (int i = 0; i < size; ++i) { x[i] = to_float(from[i]); }
+            rotator.forward(host_group{}, x, scratch, rotation_key{key, chunk});
+            std::copy_n(x, size, to);
+          }
+        });
+      });
+    },
+    [&](auto const& on) {
+      using kernel = detail::rotate_kernel<Rotator, element>;
+      return on.run(kernel{{}, rotator, all.data(), all.size(), rotated.data(), key},
+                    kernel::chunk::blocks(all.size()));
+    });
+}
 
 //! @brief values = each chunk of `rotated` after `rotator.backward`, divided by what both ways multiply by.
 //!
@@ -62,8 +210,39 @@ template <executor Executor, chunk_rotator Rotator, writable_values Values>
                                  Rotator const& rotator,
                                  std::span<float const> rotated,
                                  Values&& values,
-                                 std::uint64_t key);
+                                 std::uint64_t key)
+{
+  using element      = std::ranges::range_value_t<Values>;
+  using rotation     = detail::array_rotation<Rotator>;
+  constexpr int size = Rotator::rotation_size;
+  std::span<element> const all{values};
+  if (status const s = detail::check_rotation(rotator, all, rotated); !s.ok()) { return s; }
+  return detail::perform(
+    exec,
+    [&](int threads, auto set) {
+      detail::parallel_for(threads, rotated.size() / size, [&](std::uint64_t chunk) {
+        alignas(64) float x[detail::extent(size)];
+        float const* const from = rotated.data() + chunk * size;
+        detail::write_whole_chunk<size>(all, chunk, [&](element* to) {
+          if constexpr (rotation::in_registers) {
+            detail::rotate_to_rows<size, false>(set, key, chunk, from, x);
+            detail::rotate_from_rows<size>(set, key, chunk, rotation::unit, x, to);
+          } else {
+            float scratch[detail::extent(size)];
+            std::copy_n(from, size, x);
+            rotator.backward(host_group{}, x, scratch, rotation_key{key, chunk});
+            for (int i = 0; i < size; ++i) {
+              to[i] = detail::finite_from_float<element>(x[i] * rotation::unit);
+            }
+          }
+        });
+      });
+    },
+    [&](auto const& on) {
+      using kernel = detail::rotate_back_kernel<Rotator, element>;
+      return on.run(kernel{{}, rotator, rotated.data(), all.data(), all.size(), key},
+                    kernel::chunk::blocks(all.size()));
+    });
+}
 
 }  // namespace tersum::inline v0
-
-#include <tersum/device/detail/rotate.ipp>

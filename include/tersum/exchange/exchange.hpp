@@ -67,7 +67,9 @@ status initialize(Executor const& exec,
 {
   if (status const s = plan.check(); !s.ok()) { return s; }
   if (status const s = exec.check(); !s.ok()) { return s; }
-  if (status const s = detail::check_state(state, plan.state_bytes()); !s.ok()) { return s; }
+  if (status const s = detail::check_memory(state, plan.state_bytes(), detail::of_state); !s.ok()) {
+    return s;
+  }
   if (status const s = detail::check_arithmetic(); !s.ok()) { return s; }
   auto const args = make_args(plan, static_cast<float*>(nullptr), state, std::span<std::byte>{});
   if (status const s = exec.perform(stage::initialize{seed}, plan, args); !s.ok()) { return s; }

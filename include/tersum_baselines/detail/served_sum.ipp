@@ -15,14 +15,16 @@ status pack_indices(Executor const& exec,
   using item = detail::pack_item<lookup_sum_of<Codec>>;
   if (status const s = plan.check(); !s.ok()) { return s; }
   if (status const s = exec.check(); !s.ok()) { return s; }
-  if (status const s = detail::check_workspace(workspace, plan.workspace_bytes()); !s.ok()) {
+  if (status const s =
+        detail::check_memory(workspace, plan.workspace_bytes(), detail::of_workspace);
+      !s.ok()) {
     return s;
   }
   if (status const s = detail::check_memory(indices,
                                             index_bytes(plan),
-                                            "indices is smaller than index_bytes(plan)",
-                                            "indices is a null pointer",
-                                            "indices is not aligned to 16 bytes");
+                                            {"indices is smaller than index_bytes(plan)",
+                                             "indices is a null pointer",
+                                             "indices is not aligned to 16 bytes"});
       !s.ok()) {
     return s;
   }
@@ -43,14 +45,16 @@ status unpack_sums(Executor const& exec,
   using item = detail::unpack_item<lookup_sum_of<Codec>, Codec::chunk_size>;
   if (status const s = plan.check(); !s.ok()) { return s; }
   if (status const s = exec.check(); !s.ok()) { return s; }
-  if (status const s = detail::check_workspace(workspace, plan.workspace_bytes()); !s.ok()) {
+  if (status const s =
+        detail::check_memory(workspace, plan.workspace_bytes(), detail::of_workspace);
+      !s.ok()) {
     return s;
   }
   if (status const s = detail::check_memory(sums,
                                             plan.payload_bytes(),
-                                            "sums is smaller than plan.payload_bytes()",
-                                            "sums is a null pointer",
-                                            "sums is not aligned to 16 bytes");
+                                            {"sums is smaller than plan.payload_bytes()",
+                                             "sums is a null pointer",
+                                             "sums is not aligned to 16 bytes"});
       !s.ok()) {
     return s;
   }

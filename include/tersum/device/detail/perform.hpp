@@ -46,10 +46,7 @@ requires(host_executor<Executor> || launching_executor<Executor>) [[nodiscard]] 
 template <class A, class B>
 [[nodiscard]] bool are_disjoint(std::span<A> a, std::span<B> b) noexcept
 {
-  auto const first  = reinterpret_cast<std::uintptr_t>(a.data());
-  auto const second = reinterpret_cast<std::uintptr_t>(b.data());
-  return a.empty() || b.empty() || first + a.size_bytes() <= second ||
-         second + b.size_bytes() <= first;
+  return are_apart(a.data(), a.size_bytes(), b.data(), b.size_bytes());
 }
 
 //! Whether two arrays begin at the same byte.

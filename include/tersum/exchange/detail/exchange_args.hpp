@@ -177,6 +177,10 @@ template <class Codec>
 inline constexpr bool in_chunks =
   std::is_same_v<typename Codec::counts_type::entry_type, chunk_entry>;
 
+//! The rank in whose shard a piece of a tensor lies tells the others its `tensor_record::ratio`, in a scalar that they sum.
+template <class Codec>
+inline constexpr bool tells_ratios = summing<Codec>&& tracks<Codec>;
+
 //! What the table of a state has of the chunk number `i` of a record.
 template <class Codec>
 [[nodiscard]] TERSUM_INLINE chunk_entry entry_of(tensor_record const& record,

@@ -42,69 +42,44 @@ template <class Codec, class Element>
   return args;
 }
 
-//! Whether memory of so many bytes serves where `needed` are; the sentences name the argument.
+//! What is said of memory that is not what the plan says.
+struct memory_sentences {
+  std::string_view size, is_null, misaligned, overlaps = {};
+};
+inline constexpr memory_sentences of_gradient{"gradient.size() differs from the plan's coordinates",
+                                              "gradient is a null pointer",
+                                              "gradient is not aligned to its element type",
+                                              "gradient overlaps state or workspace"};
+inline constexpr memory_sentences of_values{"values.size() differs from the plan's coordinates",
+                                            "values is a null pointer",
+                                            "values is not aligned to its element type",
+                                            "values overlaps state or workspace"};
+inline constexpr memory_sentences of_shard{"shard.size() differs from plan.shard_size()",
+                                           "shard is a null pointer",
+                                           "shard is not aligned to its element type",
+                                           "shard overlaps state or workspace"};
+inline constexpr memory_sentences of_state{"state is smaller than plan.state_bytes()",
+                                           "state is a null pointer",
+                                           "state is not aligned to 16 bytes",
+                                           "state overlaps workspace"};
+inline constexpr memory_sentences of_workspace{"workspace is smaller than plan.workspace_bytes()",
+                                               "workspace is a null pointer",
+                                               "workspace is not aligned to 16 bytes"};
+
+//! Whether memory of so many bytes serves where `needed` are.
 [[nodiscard]] inline status check_memory(std::span<std::byte const> memory,
                                          std::size_t needed,
-                                         std::string_view too_small,
-                                         std::string_view is_null,
-                                         std::string_view misaligned) noexcept
+                                         memory_sentences const& say,
+                                         std::size_t alignment = 16) noexcept
 {
-  if (memory.size() < needed) { return {error_code::invalid_argument, too_small}; }
+  if (memory.size() < needed) { return {error_code::invalid_argument, say.size}; }
   if (needed == 0) { return {}; }
-  if (memory.data() == nullptr) { return {error_code::invalid_argument, is_null}; }
-  if (reinterpret_cast<std::uintptr_t>(memory.data()) % 16 != 0) {
-    return {error_code::invalid_argument, misaligned};
+  if (memory.data() == nullptr) { return {error_code::invalid_argument, say.is_null}; }
+  if (reinterpret_cast<std::uintptr_t>(memory.data()) % alignment != 0) {
+    return {error_code::invalid_argument, say.misaligned};
   }
   return {};
 }
-
-[[nodiscard]] inline status check_state(std::span<std::byte const> state,
-                                        std::size_t needed) noexcept
-{
-  return check_memory(state,
-                      needed,
-                      "state is smaller than plan.state_bytes()",
-                      "state is a null pointer",
-                      "state is not aligned to 16 bytes");
-}
-
-[[nodiscard]] inline status check_workspace(std::span<std::byte const> workspace,
-                                            std::size_t needed) noexcept
-{
-  return check_memory(workspace,
-                      needed,
-                      "workspace is smaller than plan.workspace_bytes()",
-                      "workspace is a null pointer",
-                      "workspace is not aligned to 16 bytes");
-}
-
-//! Whether two arrays of so many bytes have none in common.
-[[nodiscard]] inline bool are_apart(void const* a,
-                                    std::size_t a_bytes,
-                                    void const* b,
-                                    std::size_t b_bytes) noexcept
-{
-  auto const first  = reinterpret_cast<std::uintptr_t>(a);
-  auto const second = reinterpret_cast<std::uintptr_t>(b);
-  return a_bytes == 0 || b_bytes == 0 || first + a_bytes <= second || second + b_bytes <= first;
-}
-
-//! What is said of an array that is not what the plan says.
-struct array_sentences {
-  std::string_view size, is_null, misaligned, overlaps;
-};
-inline constexpr array_sentences of_gradient{"gradient.size() differs from the plan's coordinates",
-                                             "gradient is a null pointer",
-                                             "gradient is not aligned to its element type",
-                                             "gradient overlaps state or workspace"};
-inline constexpr array_sentences of_values{"values.size() differs from the plan's coordinates",
-                                           "values is a null pointer",
-                                           "values is not aligned to its element type",
-                                           "values overlaps state or workspace"};
-inline constexpr array_sentences of_shard{"shard.size() differs from plan.shard_size()",
-                                          "shard is a null pointer",
-                                          "shard is not aligned to its element type",
-                                          "shard overlaps state or workspace"};
 
 //! All arguments of an exchange of one array, which has so many elements.
 template <class Codec, class Element>
@@ -113,23 +88,21 @@ template <class Codec, class Element>
                                  std::uint64_t count,
                                  std::span<std::byte const> state,
                                  std::span<std::byte const> workspace,
-                                 array_sentences const& say) noexcept
+                                 memory_sentences const& say) noexcept
 {
   if (status const made = plan.check(); !made.ok()) { return made; }
   if (array.size() != count) { return {error_code::invalid_argument, say.size}; }
-  if (array.data() == nullptr && !array.empty()) {
-    return {error_code::invalid_argument, say.is_null};
-  }
-  if (reinterpret_cast<std::uintptr_t>(array.data()) % alignof(Element) != 0) {
-    return {error_code::invalid_argument, say.misaligned};
-  }
   std::size_t const kept    = plan.state_bytes();
   std::size_t const scratch = plan.workspace_bytes();
-  if (status const s = check_state(state, kept); !s.ok()) { return s; }
-  if (status const s = check_workspace(workspace, scratch); !s.ok()) { return s; }
+  for (status const s :
+       {check_memory(std::as_bytes(array), array.size_bytes(), say, alignof(Element)),
+        check_memory(state, kept, of_state),
+        check_memory(workspace, scratch, of_workspace)}) {
+    if (!s.ok()) { return s; }
+  }
   // Spans may be longer than what is used of them.
   if (!are_apart(state.data(), kept, workspace.data(), scratch)) {
-    return {error_code::invalid_argument, "state overlaps workspace"};
+    return {error_code::invalid_argument, of_state.overlaps};
   }
   if (!are_apart(array.data(), array.size_bytes(), state.data(), kept) ||
       !are_apart(array.data(), array.size_bytes(), workspace.data(), scratch)) {

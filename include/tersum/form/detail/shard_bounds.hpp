@@ -134,7 +134,7 @@ class cut_shards : public shard_bounds<Codec> {
         bool const is_last = rank + 1 >= this->world_.size;
         piece.size = (is_last ? end : minimum(end, this->shard_begin(rank + 1))) - piece.offset;
         piece.first_chunk = first_chunk;
-        piece.chunks = whole.chunks == 0 ? 0 : piece.size / size + (piece.size % size != 0 ? 1 : 0);
+        piece.chunks      = whole.chunks == 0 ? 0 : divide_up(piece.size, size);
         visit(static_cast<tensor_record const&>(piece));
         first_chunk += piece.chunks;
         piece.bypass += whole.chunks == 0 ? piece.size : 0;

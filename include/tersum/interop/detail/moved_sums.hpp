@@ -101,9 +101,9 @@ template <class Transport, class Executor, reduce_op Op, class Round>
   }
   if (status const s = check_memory(scratch,
                                     needed,
-                                    "scratch is smaller than scratch_bytes(plan)",
-                                    "scratch is a null pointer",
-                                    "scratch is not aligned to 16 bytes");
+                                    {"scratch is smaller than scratch_bytes(plan)",
+                                     "scratch is a null pointer",
+                                     "scratch is not aligned to 16 bytes"});
       !s.ok()) {
     return s;
   }
