@@ -21,11 +21,10 @@
 
 #include <cuda_runtime_api.h>
 
-#include <atomic>
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <limits>
 #include <type_traits>
 
@@ -49,19 +48,12 @@ concept stream_holder = requires(T const& of)
 //!     { tersum::loading_kernels const scope; status = all_reduce_mean(exec, plan, gradient, state, workspace, std::cref(fused)); }
 class loading_kernels {
  public:
-  loading_kernels() noexcept { ++count(); }
+  loading_kernels() noexcept { ++detail::kernels_loading(); }
   loading_kernels(loading_kernels const&)            = delete;
   loading_kernels& operator=(loading_kernels const&) = delete;
-  ~loading_kernels() { --count(); }
+  ~loading_kernels() { --detail::kernels_loading(); }
 
-  [[nodiscard]] static bool lives() noexcept { return count() > 0; }
-
- private:
-  static int& count() noexcept
-  {
-    static thread_local int of_thread = 0;
-    return of_thread;
-  }
+  [[nodiscard]] static bool lives() noexcept { return detail::kernels_loading() > 0; }
 };
 
 inline namespace TERSUM_ARCHITECTURES {
@@ -107,30 +99,67 @@ struct basic_cuda_executor : exchange_launches<basic_cuda_executor<Of...>> {
                               typename Op::element* to,
                               typename Op::element const* a,
                               typename Op::element const* b,
-                              std::size_t count) const;
+                              std::size_t count) const
+  {
+    return detail::reduce_on_blocks(*this, op, to, a, b, count);
+  }
 
   //! item(context, i) for 0 <= i < count, one per thread.
   template <class Item>
-  [[nodiscard]] status each(Item const& item, std::size_t count) const;
+  [[nodiscard]] status each(Item const& item, std::size_t count) const
+  {
+    return launch(detail::item_kernel<Item, Of...>,
+                  (count + tuned.cuda.item_threads - 1) / tuned.cuda.item_threads,
+                  tuned.cuda.item_threads,
+                  0,
+                  item,
+                  count);
+  }
 
   //! Copies `count` elements within device memory.
   template <class T>
-  [[nodiscard]] status copy(T* to, T const* from, std::size_t count) const;
+  [[nodiscard]] status copy(T* to, T const* from, std::size_t count) const
+  {
+    if (count == 0 || loading_kernels::lives()) { return {}; }
+    return detail::cuda_status(
+      cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDeviceToDevice, stream));
+  }
 
   //! Sets `count` elements of device memory to zero.
   template <class T>
-  [[nodiscard]] status clear(T* to, std::size_t count) const;
+  [[nodiscard]] status clear(T* to, std::size_t count) const
+  {
+    if (count == 0 || loading_kernels::lives()) { return {}; }
+    return detail::cuda_status(cudaMemsetAsync(to, 0, count * sizeof(T), stream));
+  }
 
   //! Launches a kernel of exchange_kernels.hpp or low_rank_launches.hpp; none for 0 blocks.
   template <class Kernel, class Codec, class Element>
   [[nodiscard]] status run(Kernel const& kernel,
                            std::uint64_t blocks,
-                           detail::exchange_args<Codec, Element> const& args) const;
+                           detail::exchange_args<Codec, Element> const& args) const
+  {
+    constexpr int threads = detail::threads_of<Kernel, Codec, Of...>;
+    constexpr int shared  = Kernel::template shared<Codec>;
+    if constexpr (std::is_base_of_v<detail::first_chunk, Kernel>) {
+      auto* const on_chunks = detail::chunk_kernel<Kernel, Codec, Element, Of...>;
+      return launch(on_chunks, blocks, threads, shared, args, kernel.first);
+    } else {
+      auto* const function = detail::exchange_kernel<Kernel, Codec, Element, Of...>;
+      return launch<detail::own_launch_kind<Kernel, Of...>>(
+        function, blocks, threads, shared, args, kernel);
+    }
+  }
 
   //! Launches kernel(context) in blocks of `Kernel::threads` threads, a number or a member of `cuda_tuning`, with
   //! `Kernel::shared` bytes of shared memory; none for 0 blocks. The kernel is passed by value and holds its arguments.
   template <class Kernel>
-  [[nodiscard]] status run(Kernel const& kernel, std::uint64_t blocks) const;
+  [[nodiscard]] status run(Kernel const& kernel, std::uint64_t blocks) const
+  {
+    constexpr int threads = detail::block_kernel_threads<Kernel, Of...>;
+    auto* const function  = detail::block_kernel<Kernel, Of...>;
+    return launch(function, blocks, threads, Kernel::shared, kernel);
+  }
   //! @}
 
   //! @name Kernels whose blocks wait for each other
@@ -139,9 +168,24 @@ struct basic_cuda_executor : exchange_launches<basic_cuda_executor<Of...>> {
   template <class Kernel, class Codec, class Element>
   [[nodiscard]] status run_together(Kernel const& kernel,
                                     std::uint64_t most,
-                                    detail::exchange_args<Codec, Element> const& args) const;
+                                    detail::exchange_args<Codec, Element> const& args) const
+  {
+    return launch_together(detail::exchange_kernel<Kernel, Codec, Element, Of...>,
+                           most,
+                           detail::threads_of<Kernel, Codec, Of...>,
+                           Kernel::template shared<Codec>,
+                           args,
+                           kernel);
+  }
   template <class Kernel>
-  [[nodiscard]] status run_together(Kernel const& kernel, std::uint64_t most) const;
+  [[nodiscard]] status run_together(Kernel const& kernel, std::uint64_t most) const
+  {
+    return launch_together(detail::block_kernel<Kernel, Of...>,
+                           most,
+                           detail::block_kernel_threads<Kernel, Of...>,
+                           Kernel::shared,
+                           kernel);
+  }
   //! @}
 
  private:
@@ -153,7 +197,23 @@ struct basic_cuda_executor : exchange_launches<basic_cuda_executor<Of...>> {
                               std::uint64_t blocks,
                               int threads,
                               int shared,
-                              Args const&... args) const;
+                              Args const&... args) const
+  {
+    if (blocks == 0) { return {}; }
+    if (blocks > std::numeric_limits<std::int32_t>::max()) {
+      return {error_code::unsupported,
+              "gradient needs more blocks than a grid has: exchange it in parts"};
+    }
+    if (shared > 48 * 1024) {
+      if (auto const s = detail::cuda_status(
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+          !s.ok()) {
+        return s;
+      }
+    }
+    return detail::launch_kernel<Kind>(
+      kernel, static_cast<unsigned>(blocks), threads, shared, stream, args...);
+  }
 
   // Launches a kernel of blocks that are resident together, as many as fit, and at most so many.
   template <class... Parameters, class... Args>
@@ -161,7 +221,19 @@ struct basic_cuda_executor : exchange_launches<basic_cuda_executor<Of...>> {
                                        std::uint64_t most,
                                        int threads,
                                        int shared,
-                                       Args const&... args) const;
+                                       Args const&... args) const
+  {
+    std::uint64_t resident = 0;
+    // Each pack of parameters names the kernel's type, and so the kernel.
+    if (auto const s = detail::count_resident<basic_cuda_executor, Parameters...>(
+          reinterpret_cast<void const*>(kernel), threads, shared, resident);
+        !s.ok()) {
+      return s;
+    }
+    std::uint64_t const blocks = std::min(most, resident);
+    if (blocks <= 1) { return launch(kernel, 1, threads, shared, args...); }
+    return launch<detail::launch_kind::together>(kernel, blocks, threads, shared, args...);
+  }
 };
 
 }  // namespace TERSUM_ARCHITECTURES
@@ -172,5 +244,3 @@ using cuda_executor = basic_cuda_executor<>;
 static_assert(launching_executor<cuda_executor>, "tersum: must model tersum::launching_executor");
 
 }  // namespace tersum::inline v0
-
-#include <tersum/execute/detail/cuda_executor.ipp>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The kernels: each is one body on the CUDA context.
+//! The kernels: each is one body on the CUDA context; and how the host launches them.
 
 #pragma once
 
@@ -12,11 +12,17 @@
 #include <tersum/exchange/detail/exchange_kernels.hpp>
 #include <tersum/execute/detail/architectures.cuh>
 #include <tersum/reduce/detail/array_reduction.hpp>
+#include <tersum/status.hpp>
 #include <tersum/tuning.hpp>
 
+#include <cuda_runtime_api.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <type_traits>
 
 namespace tersum::inline v0::detail {
 
@@ -115,5 +121,94 @@ __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
 }
 
 }  // namespace TERSUM_ARCHITECTURES
+
+//! How many `loading_kernels` live on this thread of the host.
+[[nodiscard]] inline int& kernels_loading() noexcept
+{
+  static thread_local int of_thread = 0;
+  return of_thread;
+}
+
+[[nodiscard]] inline status cuda_status(cudaError_t error) noexcept
+{
+  if (error == cudaSuccess) { return {}; }
+  return {
+    error_code::execution_failed, "the CUDA runtime refused a launch", static_cast<int>(error)};
+}
+
+//! @brief Launches a kernel, or loads it under `loading_kernels`, and returns the error of this launch.
+//!
+//! The runtime also remembers errors of other calls, which this one does not return: after a caller has asked whether a
+//! stream is ready, for instance, the last error may be that it was not.
+template <launch_kind Kind = launch_kind::in_order, class... Parameters>
+[[nodiscard]] status launch_kernel(void (*kernel)(Parameters...),
+                                   unsigned blocks,
+                                   int threads,
+                                   int shared,
+                                   cudaStream_t stream,
+                                   std::type_identity_t<Parameters>... args)
+{
+  if (kernels_loading() > 0) {
+    cudaFuncAttributes known{};
+    return cuda_status(cudaFuncGetAttributes(&known, kernel));
+  }
+  void* pointers[] = {static_cast<void*>(&args)...};
+  if constexpr (Kind != launch_kind::in_order) {
+    cudaLaunchAttribute attribute{};
+    if constexpr (Kind == launch_kind::overlapping) {
+      attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+      attribute.val.programmaticStreamSerializationAllowed = 1;
+    } else {
+      attribute.id              = cudaLaunchAttributeCooperative;
+      attribute.val.cooperative = 1;
+    }
+    cudaLaunchConfig_t config{};
+    config.gridDim          = dim3(blocks);
+    config.blockDim         = dim3(static_cast<unsigned>(threads));
+    config.dynamicSmemBytes = static_cast<std::size_t>(shared);
+    config.stream           = stream;
+    config.attrs            = &attribute;
+    config.numAttrs         = 1;
+    return cuda_status(
+      cudaLaunchKernelExC(&config, reinterpret_cast<void const*>(kernel), pointers));
+  } else {
+    return cuda_status(cudaLaunchKernel(kernel,
+                                        dim3(blocks),
+                                        dim3(static_cast<unsigned>(threads)),
+                                        pointers,
+                                        static_cast<std::size_t>(shared),
+                                        stream));
+  }
+}
+
+//! @brief Blocks of a kernel that the current device has resident at once; 1 where it has no cooperative launches. The host alone
+//! computes it, and once for each device.
+//! @tparam Of  Types that no two kernels share.
+template <class... Of>
+[[nodiscard]] status count_resident(void const* kernel,
+                                    int threads,
+                                    int shared,
+                                    std::uint64_t& blocks)
+{
+  static std::atomic<std::uint64_t> known[32]{};  // of the first devices; 0 before
+  int device = 0, cooperates = 0, processors = 0, of_processor = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  bool const kept   = error == cudaSuccess && device < static_cast<int>(std::size(known));
+  blocks            = kept ? known[device].load(std::memory_order_relaxed) : 0;
+  if (blocks > 0) { return {}; }
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&cooperates, cudaDevAttrCooperativeLaunch, device);
+  }
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+  }
+  if (error == cudaSuccess) {
+    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+      &of_processor, kernel, threads, static_cast<std::size_t>(shared));
+  }
+  blocks = cooperates == 0 ? 1 : static_cast<std::uint64_t>(processors * of_processor);
+  if (kept && error == cudaSuccess) { known[device].store(blocks, std::memory_order_relaxed); }
+  return cuda_status(error);
+}
 
 }  // namespace tersum::inline v0::detail
