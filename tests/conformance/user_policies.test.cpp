@@ -10,7 +10,6 @@
 #include <tersum/codec.hpp>
 #include <tersum/form/two_shot.hpp>
 #include <tersum/interop/plan_fingerprint.hpp>
-#include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/random/philox.hpp>
 #include <tersum/range/rms_range.hpp>
 #include <tersum/reduce/native.hpp>
@@ -202,17 +201,6 @@ struct blocks {
   static constexpr float distortion() { return .5f; }
 };
 
-// Of one column.
-struct unit_length {
-  constexpr description describe() const { return {"unit_length"}; }
-  template <class Factor>
-  static void orthogonalize(Factor& factor)
-  {
-    double const square = factor.dot(0, 0);
-    factor.scale(0, square > 0 ? 1 / std::sqrt(square) : 0);
-  }
-};
-
 // Uniform values that the ranks share in part, in every other 128 coordinates four times as large.
 std::vector<std::vector<float>> gradients(std::size_t d)
 {
@@ -287,24 +275,6 @@ TEST_CASE("[conformance] a codebook and blocks of one's own exchange in two shot
   CHECK(error_of(codec<chunks, rotation, scaled_codes<book>, two_shot, keeping>{}) < .25);
   // Zeros and signs are coarse: no more is asked than that they are better than nothing.
   CHECK(error_of(codec<chunks, still, scaled_codes<blocks>, two_shot>{}) < 1);
-}
-
-TEST_CASE("[conformance] an orthogonalizer of one's own finds the column of a matrix of rank 1")
-{
-  std::vector<tensor> const matrix{{.rows = 60, .columns = 50}};
-  std::vector<std::vector<float>> in(2, std::vector<float>(3000));
-  for (std::size_t i = 0; i < 3000; ++i) {
-    float const value = static_cast<float>(i / 50 % 7 + 1) * static_cast<float>(i % 50 % 5 + 1);
-    in[0][i]          = value;
-    in[1][i]          = 3 * value;
-  }
-  using factors = low_rank_codec<low_rank<1, unit_length>>;
-  tests::loopback_run<factors> run{factors{}, layout{3000, matrix}, 2, 11};
-  auto const& out = run.exchange(in);
-  CHECK(out[1] == out[0]);
-  // Three products, each known to 60 2^-24 of the magnitudes that it adds, of which signs of the warm start leave a tenth or
-  // more: 3 60 2^-24 10 = 1.1e-4 of a coordinate.
-  CHECK(tests::nmse(in, out[0]) < 1.1e-4 * 1.1e-4);
 }
 
 }  // namespace
