@@ -8,9 +8,21 @@
 #pragma once
 
 #include <tersum/concepts.hpp>
-#include <tersum/detail/needs.hpp>
 #include <tersum/detail/std.hpp>
 #include <tersum/types.hpp>
+
+//! @brief Within a function template that has `bool Ask` and returns a sentence: if the condition does not hold the function returns
+//! this one, or, where it is not asked, does not compile and says it.
+#define TERSUM_NEEDS(sentence, ...)                                                                \
+  do {                                                                                             \
+    if constexpr (!(__VA_ARGS__)) {                                                                \
+      if constexpr (Ask) {                                                                         \
+        return sentence;                                                                           \
+      } else {                                                                                     \
+        static_assert((__VA_ARGS__), sentence);                                                    \
+      }                                                                                            \
+    }                                                                                              \
+  } while (false)
 
 namespace tersum::inline v0 {
 

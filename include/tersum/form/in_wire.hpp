@@ -9,8 +9,8 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/coder/coder.hpp>
 #include <tersum/concepts.hpp>
-#include <tersum/detail/needs.hpp>
 #include <tersum/detail/plan_counts.hpp>
+#include <tersum/detail/policy_kinds.hpp>
 #include <tersum/form/detail/suits_coder.hpp>
 #include <tersum/form/form.hpp>
 #include <tersum/stages.hpp>

@@ -10,8 +10,8 @@
 #include <tersum/coder/coder.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/detail/needs.hpp>
 #include <tersum/detail/plan_counts.hpp>
+#include <tersum/detail/policy_kinds.hpp>
 #include <tersum/form/detail/part_args.hpp>
 #include <tersum/form/detail/suits_coder.hpp>
 #include <tersum/form/form.hpp>

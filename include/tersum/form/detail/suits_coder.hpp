@@ -9,7 +9,6 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/coder/coder.hpp>
 #include <tersum/concepts.hpp>
-#include <tersum/detail/needs.hpp>
 #include <tersum/detail/policy_kinds.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
