@@ -86,6 +86,8 @@ TEST_CASE(
   mismatches wrong;
   for (auto const order : {emulator::forward, emulator::shuffled(3)}) {
     for (std::size_t const coordinates : {1u, 127u, 128u, 129u, 1023u, 1024u, 1025u, 4099u}) {
+      compare<32>(wrong, coordinates, order);
+      compare<64>(wrong, coordinates, order);
       compare<128>(wrong, coordinates, order);
       compare<256>(wrong, coordinates, order);
       compare<512>(wrong, coordinates, order);

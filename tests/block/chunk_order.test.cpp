@@ -21,6 +21,8 @@ using tersum::tests::mismatches;
 
 TEST_CASE_TEMPLATE("[chunk_order] positions and signs are bijections, for every size",
                    Order,
+                   chunk_order<32>,
+                   chunk_order<64>,
                    chunk_order<128>,
                    chunk_order<256>,
                    chunk_order<512>,

@@ -16,7 +16,7 @@ using namespace tersum;
 // Sizes.
 // expected: tersum: fixed_chunks<Size> needs a power of two from 128 to 32768
 int const chunk = fixed_chunks<1000>::chunk_size;
-// expected: tersum: block_chunk<Size> needs a power of two from 128 to 32768
+// expected: tersum: block_chunk<Size> needs a power of two from 32 to 32768
 int const block = block_chunk<1000>::threads;
 // expected: tersum: partial_hadamard<Size> needs a power of two from 128 to 32768
 int const rotation = partial_hadamard<64>::rotation_size;

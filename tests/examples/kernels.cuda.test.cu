@@ -19,6 +19,7 @@
 #include <tersum/chunk/random_chunks.hpp>
 #include <tersum/device/chunk_norms.hpp>
 #include <tersum/execute/cpu_executor.hpp>
+#include <tersum/quantize/nearest_quantizer.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
 
 #include <doctest/doctest.h>
@@ -530,6 +531,77 @@ TEST_CASE("[rotate] a thread rotates 16, 32 or 64 values, and back")
   check_thread_hadamard<16>();
   check_thread_hadamard<32>();
   check_thread_hadamard<64>();
+}
+
+// Halves to codes in 8 bits, and to levels, and back.
+template <int Size>
+__global__ void __launch_bounds__(128) small_chunks_kernel(
+  tersum::half const* from, std::uint64_t count, float scale, float* rounded, float* leveled)
+{
+  using rotation = block_hadamard<Size>;
+  using codes    = block_codes<Size, nearest_quantizer<8>, saturating_sum<8>>;
+  using levels   = block_levels<Size, lloyd_max<4>>;
+  __shared__ typename rotation::storage shared;
+  cuda_context const ctx;
+  auto const mine = block_chunk<Size>::of(ctx, count);
+  float v[32], w[32] = {};
+  std::uint32_t words[codes::words], few[levels::words];
+  block_values<Size>::load(ctx, mine, from, v);
+  rotation::forward(ctx, mine, 5, shared, v);
+  float const unit = levels::encode(ctx, mine, nullptr, v, few);
+  levels::add(ctx, few, unit / Size, w);
+  codes{}.encode(ctx, mine, {}, scale, v, words);
+  codes::decode(ctx, words, 1, v);
+  rotation::synchronize(ctx);
+  rotation::backward(ctx, mine, 5, shared, v);
+  for (float& x : v) { x /= scale * Size; }
+  block_values<Size>::store(ctx, mine, v, rounded);
+  rotation::synchronize(ctx);
+  rotation::backward(ctx, mine, 5, shared, w);
+  block_values<Size>::store(ctx, mine, w, leveled);
+}
+
+__global__ void warp_scan_kernel(std::uint32_t const* from, uint2* to)
+{
+  std::uint32_t total = 0;
+  std::uint32_t const below =
+    block_scan<32>::exclusive_sum(cuda_context{}, from[threadIdx.x], total, nullptr);
+  to[threadIdx.x] = {below, total};
+}
+
+template <int Size>
+void check_small_chunks()
+{
+  CAPTURE(Size);
+  constexpr std::size_t count = 9000;
+  constexpr float scale       = 2;
+  auto const values           = tests::normal_gradients(1, count, Size)[0];
+  managed const from{in_half(values)};
+  managed<float> const rounded{count}, leveled{count};
+  small_chunks_kernel<Size><<<block_chunk<Size>::blocks(count), 128>>>(
+    from.get(), count, scale, rounded.get(), leveled.get());
+  // Rounding has the variance 1/12 of a step, and levels .0095 of what is normal.
+  double const step = 1 / static_cast<double>(scale);
+  CHECK(difference(rounded.read(), values) ==
+        doctest::Approx(step * step / 12 / Size).epsilon(.05));
+  CHECK(difference(leveled.read(), values) == doctest::Approx(.0095).epsilon(.1));
+}
+
+TEST_CASE("[block] a chunk of one or two threads is rotated, coded and decoded as larger ones are")
+{
+  check_small_chunks<32>();
+  check_small_chunks<64>();
+  std::vector<std::uint32_t> counts(64);
+  std::iota(counts.begin(), counts.end(), 3);
+  managed const from{counts};
+  managed<uint2> const sums{64};
+  warp_scan_kernel<<<1, 64>>>(from.get(), sums.get());
+  auto const found = sums.read();
+  for (std::size_t i = 0; i < 64; ++i) {
+    auto const* const warp = &counts[i / 32 * 32];
+    CHECK(found[i].x == std::accumulate(warp, warp + i % 32, 0u));
+    CHECK(found[i].y == std::accumulate(warp, warp + 32, 0u));
+  }
 }
 
 TEST_CASE(

@@ -19,16 +19,16 @@ namespace tersum::inline v0 {
 //! *Wire*: register k of thread t holds the coordinate at wire position 32 t + k (see `chunk_order`), so that its codes
 //! are whole words. On sm_90 `of` takes 14 instructions a thread.
 //!
-//! Launch blocks of `block_threads` threads. For chunks of up to 1024 coordinates a warp has 1024/Size chunks and a block four
-//! warps; for larger ones a block has one chunk. All threads of a warp (above 1024 coordinates: of a block) must call whatever
+//! Launch blocks of `block_threads` threads. A chunk of 32 coordinates is one thread's. For chunks of up to 1024 coordinates a warp has
+//! 1024/Size of them and a block four warps; for larger ones a block has one chunk. All threads of a warp (above 1024 coordinates: of a block) must call whatever
 //! takes a chunk, also those whose chunk does not exist. Such a chunk has the length 0, is loaded as zeros and is not stored.
 //!
 //! It is an aggregate, so that a kernel with a table of chunks can start from `numbered`, and set offset and length itself.
-//! @tparam Size  Coordinates in a chunk, a power of two from 128 to 32768.
+//! @tparam Size  Coordinates in a chunk, a power of two from 32 to 32768.
 template <int Size>
 struct block_chunk {
-  static_assert(Size >= 128 && Size <= 32768 && (Size & (Size - 1)) == 0,
-                "tersum: block_chunk<Size> needs a power of two from 128 to 32768");
+  static_assert(Size >= 32 && Size <= 32768 && (Size & (Size - 1)) == 0,
+                "tersum: block_chunk<Size> needs a power of two from 32 to 32768");
 
   static constexpr int size      = Size;
   static constexpr int registers = 32;            //!< Coordinates of a thread.

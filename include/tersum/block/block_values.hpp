@@ -128,20 +128,19 @@ TERSUM_BODY void store_quarter(Context const& ctx,
 
 //! @brief Calls piece(at, left, i) with each 16 bytes of a chunk that a thread moves: values i and following are those at `at`, of which
 //! `left` exist. Those of all threads fill whole sectors of memory.
-//! @tparam Striped  Of floats, in the order of the chunk, as `block_hadamard::put` has them. Otherwise two neighbouring threads move the 16
-//!                  of a quarter in turn, and `pair_fours` makes the loaded arrangement of them. Elements of 16 bits are in it.
-template <bool Striped, int Size, class Element, class Piece>
+//! @tparam Pairs  Of floats: two neighbouring threads move the 16 of a quarter in turn, and `pair_fours` makes the loaded arrangement of
+//!                them. Otherwise floats are in the order of the chunk, as `block_hadamard::put` has them; elements of 16 bits are in it.
+template <bool Pairs, int Size, class Element, class Piece>
 TERSUM_BODY void each_piece(block_chunk<Size> const& mine, Element* chunk, Piece const& piece)
 {
-  constexpr int count  = 16 / static_cast<int>(sizeof(Element));
-  constexpr int in_8   = 8 / count;
-  constexpr bool pairs = !Striped && in_8 == 2;
-  constexpr int each   = pairs ? 8 : count;
-  constexpr int apart  = pairs ? 12 : Size / 8;
-  int const thread     = static_cast<int>(mine.thread);
-  int const odd        = pairs ? thread % 2 : 0;
-  int const first[2]   = {each * thread - odd * 4, each * thread + apart - odd * 12};
-  int const left[2]    = {mine.length - first[0], mine.length - first[1]};
+  constexpr int count = 16 / static_cast<int>(sizeof(Element));
+  constexpr int in_8  = 8 / count;
+  constexpr int each  = Pairs ? 8 : count;
+  constexpr int apart = Pairs ? 12 : Size / 8;
+  int const thread    = static_cast<int>(mine.thread);
+  int const odd       = Pairs ? thread % 2 : 0;
+  int const first[2]  = {each * thread - odd * 4, each * thread + apart - odd * 12};
+  int const left[2]   = {mine.length - first[0], mine.length - first[1]};
   // Not by first: nvcc would make each address of an edge anew.
   chunk += each * thread;
   Element* const even  = chunk + apart;
@@ -196,18 +195,18 @@ struct block_values {
     constexpr int count = 16 / static_cast<int>(sizeof(Element));
     from += mine.offset;
     if (detail::moves_in_eights<Size>(from, mine.length)) {
-      detail::each_piece<Striped>(mine, from, [&](Element const* at, int, int i) {
+      detail::each_piece<pairs<Element>>(mine, from, [&](Element const* at, int, int i) {
         thread_values<count>::load(ctx, at, v + i);
       });
     } else {
-      detail::each_piece<Striped>(mine, from, [&](Element const* at, int left, int i) {
+      detail::each_piece<pairs<Element>>(mine, from, [&](Element const* at, int left, int i) {
         TERSUM_UNROLL
         for (int j = 0; j < count; ++j) {
           v[i + j] = j < left ? Context::value(ctx.load(at + j)) : 0.0f;
         }
       });
     }
-    if (!Striped && count == 4) { detail::pair_fours<false>(ctx, mine.thread % 2 != 0, v, v); }
+    if (pairs<Element>) { detail::pair_fours<false>(ctx, mine.thread % 2 != 0, v, v); }
   }
 
   //! @brief Writes this thread's coordinates that exist, rounded to the nearest element that is finite: beyond the largest half that
@@ -218,17 +217,16 @@ struct block_values {
                                 float const (&v)[32],
                                 Element* to)
   {
-    constexpr int count  = 16 / static_cast<int>(sizeof(Element));
-    constexpr bool pairs = !Striped && count == 4;
+    constexpr int count = 16 / static_cast<int>(sizeof(Element));
     float fours[32];
-    if (pairs) { detail::pair_fours<true>(ctx, mine.thread % 2 != 0, v, fours); }
-    float const* const from = pairs ? fours : v;
+    if (pairs<Element>) { detail::pair_fours<true>(ctx, mine.thread % 2 != 0, v, fours); }
+    float const* const from = pairs<Element> ? fours : v;
     to += mine.offset;
     if (detail::moves_in_eights<Size>(to, mine.length)) {
-      detail::each_piece<Striped>(
+      detail::each_piece<pairs<Element>>(
         mine, to, [&](Element* at, int, int i) { thread_values<count>::store(ctx, from + i, at); });
     } else {
-      detail::each_piece<Striped>(mine, to, [&](Element* at, int left, int i) {
+      detail::each_piece<pairs<Element>>(mine, to, [&](Element* at, int left, int i) {
         TERSUM_UNROLL
         for (int j = 0; j < count; ++j) {
           if (j < left) {
@@ -238,6 +236,11 @@ struct block_values {
       });
     }
   }
+
+ private:
+  //! Whether two threads move their values together: a chunk of 32 has one thread.
+  template <class Element>
+  static constexpr bool pairs = !Striped && sizeof(Element) == 4 && Size > 32;
 };
 
 }  // namespace tersum::inline v0

@@ -18,11 +18,11 @@ namespace tersum::inline v0 {
 //! position 33. So a GPU thread that loads eight neighbours at a time, and exchanges once through shared memory, has 32
 //! consecutive positions in the end, and each lane of a CPU vector has whole words.
 //!
-//! @tparam Size  Coordinates in a chunk, a power of two from 128 to 32768.
+//! @tparam Size  Coordinates in a chunk, a power of two from 32 to 32768.
 template <int Size>
 struct chunk_order {
-  static_assert(Size >= 128 && Size <= 32768 && (Size & (Size - 1)) == 0,
-                "tersum: a chunk has a power of two of coordinates, from 128 to 32768");
+  static_assert(Size >= 32 && Size <= 32768 && (Size & (Size - 1)) == 0,
+                "tersum: a chunk has a power of two of coordinates, from 32 to 32768");
 
   static constexpr int block = Size < 256 ? Size : 256;  //!< Coordinates in a transposed block.
   static constexpr int rows  = block / 8;                //!< Rows of eight coordinates in it.

@@ -127,14 +127,6 @@ struct block_hadamard {
     return e + e / 32 * 4 + e / 256 * 8;
   }
 
-  //! The coordinate in register 8 r + j of thread t, loaded arrangement.
-  [[nodiscard]] TERSUM_INLINE static constexpr unsigned loaded(unsigned t,
-                                                               unsigned r,
-                                                               unsigned j) noexcept
-  {
-    return r * (Size / 4) + t * 8 + j;
-  }
-
   //! The coordinate in register k of thread t between the two arrangements.
   [[nodiscard]] TERSUM_INLINE static constexpr unsigned middle(unsigned t, unsigned k) noexcept
   {
@@ -212,7 +204,7 @@ struct block_hadamard {
   template <bool Striped>
   [[nodiscard]] TERSUM_INLINE static constexpr unsigned four(unsigned q) noexcept
   {
-    return Striped ? q * (Size / 8) : loaded(0, q / 2, q % 2 * 4);
+    return Striped ? q * (Size / 8) : q / 2 * (Size / 4) + q % 2 * 4;
   }
 
   // Every thread writes back where it read, so one barrier after it is enough.

@@ -56,6 +56,8 @@ template <class Chunker, class Reducer, class Element, class Word>
                                          std::string_view wrong_count,
                                          std::string_view wrong_address)
 {
+  static_assert(Chunker::chunk_size >= 128,
+                "tersum: codes are those of chunks of 128 coordinates and more");
   std::size_t const size   = packed_words(chunker, reducer, values.size());
   std::size_t const chunks = size / (Chunker::chunk_size / 32 * Reducer::lane_bits);
   return argument_check{}

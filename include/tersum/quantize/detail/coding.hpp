@@ -58,8 +58,6 @@ struct coding {
   static constexpr bool rotates_chunks     = false;
   static constexpr std::uint32_t zero_word = zero_word_of<Quantizer, Reducer>;
 
-  static_assert(Size >= 128 && Size <= 32768 && (Size & (Size - 1)) == 0,
-                "tersum: codes are those of chunks of a power of two from 128 to 32768");
   static_assert(suits_lanes<Quantizer, Reducer>());
 
   struct coder_type {
