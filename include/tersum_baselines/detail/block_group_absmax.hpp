@@ -89,6 +89,10 @@ struct group_element {
   [[nodiscard]] TERSUM_BODY std::uint32_t code(
     Context const&, float magnitude, philox_block const& draw, std::uint32_t mask, int byte) const
   {
+#if !defined(__CUDA_ARCH__)
+    // In a chunk that is not sound it may be any float, of which only devices make an integer.
+    magnitude = ::fminf(magnitude, static_cast<float>(block_one));
+#endif
     return Quantizer::round(minimum(static_cast<std::uint32_t>(magnitude), block_one),
                             threshold_of<Dither>(draw, mask, byte),
                             marks);
