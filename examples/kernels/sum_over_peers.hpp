@@ -41,7 +41,9 @@ TERSUM_BODY void all_reduce(Context const& ctx, peers const& all, std::uint64_t 
     for (int rank = 1; rank < 8; ++rank) {
       if (rank >= all.count) { break; }
       tersum::word4 const more = ctx.load(all.payload[rank] + i);
+      //! [add]
       sum = {add(sum.x, more.x), add(sum.y, more.y), add(sum.z, more.z), add(sum.w, more.w)};
+      //! [add]
     }
     TERSUM_UNROLL
     for (int rank = 0; rank < 8; ++rank) {

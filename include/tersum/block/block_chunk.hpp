@@ -24,6 +24,9 @@ namespace tersum::inline v0 {
 //! takes a chunk, also those whose chunk does not exist. Such a chunk has the length 0, is loaded as zeros and is not stored.
 //!
 //! It is an aggregate, so that a kernel with a table of chunks can start from `numbered`, and set offset and length itself.
+//!
+//! @par Example
+//! @snippet examples/kernels/inside_your_kernel.hpp load
 //! @tparam Size  Coordinates in a chunk, a power of two from 32 to 32768.
 template <int Size>
 struct block_chunk {
