@@ -16,6 +16,7 @@
 #include <tersum/quantize/block_codes.hpp>
 #include <tersum/quantize/block_levels.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
+#include <tersum/quantize/nearest_quantizer.hpp>
 #include <tersum/quantize/stochastic_quantizer.hpp>
 #include <tersum/quantize/thread_scaled_floats.hpp>
 #include <tersum/random/philox.hpp>
@@ -593,6 +594,43 @@ __global__ void __launch_bounds__(256) pieces_scan_kernel(std::uint32_t const* f
   std::uint32_t total       = 0;
   std::uint32_t const below = scan::exclusive_sum(ctx, value, total, room);
   //! [scan]
+  to[thread()] = uint2{below, total};
+}
+
+//! Halves in chunks of one or two threads to codes in 8 bits, and to levels, and back.
+template <int Size>
+__global__ void __launch_bounds__(128) pieces_small_chunks_kernel(
+  tersum::half const* from, std::uint64_t count, float scale, float* rounded, float* leveled)
+{
+  using rotation = tersum::block_hadamard<Size>;
+  using codes  = tersum::block_codes<Size, tersum::nearest_quantizer<8>, tersum::saturating_sum<8>>;
+  using levels = tersum::block_levels<Size, tersum::lloyd_max<4>>;
+  __shared__ typename rotation::storage shared;
+  tersum::cuda_context const ctx;
+  auto const mine = tersum::block_chunk<Size>::of(ctx, count);
+  float v[32], w[32] = {};
+  std::uint32_t words[codes::words], few[levels::words];
+  tersum::block_values<Size>::load(ctx, mine, from, v);
+  rotation::forward(ctx, mine, 5, shared, v);
+  float const unit = levels::encode(ctx, mine, nullptr, v, few);
+  levels::add(ctx, few, unit / Size, w);
+  codes{}.encode(ctx, mine, {}, scale, v, words);
+  codes::decode(ctx, words, 1, v);
+  rotation::synchronize(ctx);
+  rotation::backward(ctx, mine, 5, shared, v);
+  for (float& x : v) { x /= scale * Size; }
+  tersum::block_values<Size>::store(ctx, mine, v, rounded);
+  rotation::synchronize(ctx);
+  rotation::backward(ctx, mine, 5, shared, w);
+  tersum::block_values<Size>::store(ctx, mine, w, leveled);
+}
+
+__global__ void pieces_warp_scan_kernel(std::uint32_t const* from, uint2* to)
+{
+  tersum::cuda_context const ctx;
+  std::uint32_t total = 0;
+  std::uint32_t const below =
+    tersum::block_scan<32>::exclusive_sum(ctx, from[thread()], total, nullptr);
   to[thread()] = uint2{below, total};
 }
 

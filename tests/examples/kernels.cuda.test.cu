@@ -4,11 +4,7 @@
 //! @file
 //! The kernels of examples/kernels/ on a device, beside plain loops in double.
 
-#include "../../bench/plain_kernels.cuh"
-#include "../../examples/kernels/bias_in_4_bits.hpp"
-#include "../../examples/kernels/cast_to_nvfp4.hpp"
-#include "../../examples/kernels/kv_page.hpp"
-#include "../../examples/kernels/sum_over_peers.hpp"
+#include "codegen/block_scope_kernels.cu"
 #include "support/chunk_rotation.hpp"
 #include "support/normal_gradients.hpp"
 #include "support/reference_float.hpp"
@@ -19,7 +15,6 @@
 #include <tersum/chunk/random_chunks.hpp>
 #include <tersum/device/chunk_norms.hpp>
 #include <tersum/execute/cpu_executor.hpp>
-#include <tersum/quantize/nearest_quantizer.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
 
 #include <doctest/doctest.h>
@@ -47,32 +42,9 @@ namespace {
 using namespace tersum;
 
 template <class... Args>
-__global__ void __launch_bounds__(bias_in_4_bits::chunk::block_threads) encode_kernel(Args... args)
-{
-  __shared__ bias_in_4_bits::rotation::storage shared;
-  bias_in_4_bits::encode(cuda_context{}, shared, args...);
-}
-template <class... Args>
-__global__ void __launch_bounds__(kv_page::key::block_threads) write_kernel(Args... args)
-{
-  __shared__ kv_page::rotation::storage shared;
-  kv_page::write(cuda_context{}, shared, args...);
-}
-template <class... Args>
-__global__ void __launch_bounds__(kv_page::key::block_threads) multiply_kernel(Args... args)
-{
-  __shared__ kv_page::rotation::storage shared;
-  kv_page::multiply(cuda_context{}, shared, args...);
-}
-template <class... Args>
 __global__ void cast_kernel(Args... args)
 {
   cast_to_nvfp4::cast(cuda_context{}, args...);
-}
-template <class... Args>
-__global__ void all_reduce_kernel(Args... args)
-{
-  sum_over_peers::all_reduce(cuda_context{}, args...);
 }
 
 // An array that host and device see.
@@ -130,14 +102,14 @@ TEST_CASE("[examples] each code of a sum with its bias is next to its rotated va
   managed const of_bias{bias};
   managed<std::uint32_t> const of_payload{chunk::words<4>(count)};
   managed<float> const of_steps{count / 1024};
-  encode_kernel<<<chunk::blocks(count), chunk::block_threads>>>(of_values.get(),
-                                                                of_bias.get(),
-                                                                std::uint64_t{count},
-                                                                std::uint64_t{width},
-                                                                dither_key{.seed = 5},
-                                                                signs,
-                                                                of_payload.get(),
-                                                                of_steps.get());
+  bias_in_4_bits_kernel<<<chunk::blocks(count), chunk::block_threads>>>(of_values.get(),
+                                                                        of_bias.get(),
+                                                                        count,
+                                                                        width,
+                                                                        dither_key{.seed = 5},
+                                                                        signs,
+                                                                        of_payload.get(),
+                                                                        of_steps.get());
   auto const payload = of_payload.read();
   auto const steps   = of_steps.read();
   for (std::size_t number = 0; number < steps.size(); ++number) {
@@ -171,8 +143,9 @@ TEST_CASE("[examples] products of a query are those with the levels of rotated k
   managed<float> const of_scales{count}, of_products{count};
   kv_page::page const page{count, 9, of_codes.get(), of_scales.get()};
   constexpr auto blocks = kv_page::key::blocks(128 * count);
-  write_kernel<<<blocks, kv_page::key::block_threads>>>(of_keys.get(), page);
-  multiply_kernel<<<blocks, kv_page::key::block_threads>>>(of_query.get(), page, of_products.get());
+  write_keys_kernel<<<blocks, kv_page::key::block_threads>>>(of_keys.get(), page);
+  multiply_keys_kernel<<<blocks, kv_page::key::block_threads>>>(
+    of_query.get(), page, of_products.get());
   auto const codes  = of_codes.read();
   auto const scales = of_scales.read(), products = of_products.read();
   tests::chunk_rotation<128> const rotation{0, 9};
@@ -320,7 +293,7 @@ TEST_CASE("[examples] all peers have the saturating sums")
       peers.payload[rank] = all.get() + rank * size;
     }
     for (; peers.rank < peers.count; ++peers.rank) {
-      all_reduce_kernel<<<2, 32>>>(peers, std::uint64_t{size});
+      sum_over_peers_kernel<<<2, 32>>>(peers, size);
     }
     payloads = all.read();
     for (std::size_t i = 0; i < payloads.size(); ++i) {
@@ -490,39 +463,24 @@ TEST_CASE("[examples] plain kernels do what pieces do, on a device")
 }
 
 template <int Size>
-__global__ void rotate_kernel(float* values, std::uint64_t key, bool back)
+__global__ void rotate_kernel(float* values, std::uint64_t key)
 {
   float v[Size];
   thread_values<Size>::load(cuda_context{}, values + Size * threadIdx.x, v);
-  back ? thread_hadamard<Size>::backward(cuda_context{}, threadIdx.x, key, v)
-       : thread_hadamard<Size>::forward(cuda_context{}, threadIdx.x, key, v);
+  thread_hadamard<Size>::forward(cuda_context{}, threadIdx.x, key, v);
+  thread_hadamard<Size>::backward(cuda_context{}, threadIdx.x, key, v);
   thread_values<Size>::store(cuda_context{}, v, values + Size * threadIdx.x);
 }
 
 template <int Size>
 void check_thread_hadamard()
 {
-  constexpr std::uint64_t key = 77;
-  auto const values           = tests::normal_gradients(1, 32 * Size, Size)[0];
+  auto const values = tests::normal_gradients(1, 32 * Size, Size)[0];
   managed const all{values};
-  rotate_kernel<Size><<<1, 32>>>(all.get(), key, false);
-  auto rotated = all.read();
-  for (std::size_t thread = 0; thread < 32; ++thread) {
-    std::vector<double> expected(Size);
-    for (std::size_t i = 0; i < Size; ++i) {
-      constexpr std::size_t words = (Size + 31) / 32;
-      bool const flipped          = (sign_bits(thread * words + i / 32, key) >> i % 32 & 1u) != 0;
-      expected[i] = static_cast<double>(values[Size * thread + i]) * (flipped ? -1 : 1);
-    }
-    expected = tests::hadamard_transform(expected);
-    for (std::size_t i = 0; i < Size; ++i) {
-      CHECK(std::abs(static_cast<double>(rotated[Size * thread + i]) - expected[i]) < 1e-4);
-    }
-  }
-  rotate_kernel<Size><<<1, 32>>>(all.get(), key, true);
-  rotated = all.read();
+  rotate_kernel<Size><<<1, 32>>>(all.get(), 77);
+  auto const back = all.read();
   for (std::size_t i = 0; i < values.size(); ++i) {
-    CHECK(std::abs(rotated[i] / Size - values[i]) < 1e-5f);
+    CHECK(std::abs(back[i] / Size - values[i]) < 1e-5f);
   }
 }
 
@@ -533,57 +491,18 @@ TEST_CASE("[rotate] a thread rotates 16, 32 or 64 values, and back")
   check_thread_hadamard<64>();
 }
 
-// Halves to codes in 8 bits, and to levels, and back.
-template <int Size>
-__global__ void __launch_bounds__(128) small_chunks_kernel(
-  tersum::half const* from, std::uint64_t count, float scale, float* rounded, float* leveled)
-{
-  using rotation = block_hadamard<Size>;
-  using codes    = block_codes<Size, nearest_quantizer<8>, saturating_sum<8>>;
-  using levels   = block_levels<Size, lloyd_max<4>>;
-  __shared__ typename rotation::storage shared;
-  cuda_context const ctx;
-  auto const mine = block_chunk<Size>::of(ctx, count);
-  float v[32], w[32] = {};
-  std::uint32_t words[codes::words], few[levels::words];
-  block_values<Size>::load(ctx, mine, from, v);
-  rotation::forward(ctx, mine, 5, shared, v);
-  float const unit = levels::encode(ctx, mine, nullptr, v, few);
-  levels::add(ctx, few, unit / Size, w);
-  codes{}.encode(ctx, mine, {}, scale, v, words);
-  codes::decode(ctx, words, 1, v);
-  rotation::synchronize(ctx);
-  rotation::backward(ctx, mine, 5, shared, v);
-  for (float& x : v) { x /= scale * Size; }
-  block_values<Size>::store(ctx, mine, v, rounded);
-  rotation::synchronize(ctx);
-  rotation::backward(ctx, mine, 5, shared, w);
-  block_values<Size>::store(ctx, mine, w, leveled);
-}
-
-__global__ void warp_scan_kernel(std::uint32_t const* from, uint2* to)
-{
-  std::uint32_t total = 0;
-  std::uint32_t const below =
-    block_scan<32>::exclusive_sum(cuda_context{}, from[threadIdx.x], total, nullptr);
-  to[threadIdx.x] = {below, total};
-}
-
 template <int Size>
 void check_small_chunks()
 {
   CAPTURE(Size);
   constexpr std::size_t count = 9000;
-  constexpr float scale       = 2;
   auto const values           = tests::normal_gradients(1, count, Size)[0];
   managed const from{in_half(values)};
   managed<float> const rounded{count}, leveled{count};
-  small_chunks_kernel<Size><<<block_chunk<Size>::blocks(count), 128>>>(
-    from.get(), count, scale, rounded.get(), leveled.get());
-  // Rounding has the variance 1/12 of a step, and levels .0095 of what is normal.
-  double const step = 1 / static_cast<double>(scale);
-  CHECK(difference(rounded.read(), values) ==
-        doctest::Approx(step * step / 12 / Size).epsilon(.05));
+  plain_kernels::pieces_small_chunks_kernel<Size><<<block_chunk<Size>::blocks(count), 128>>>(
+    from.get(), count, 2.0f, rounded.get(), leveled.get());
+  // Codes are half a unit apart, and their rounding has the variance 1/12 of that squared; levels have .0095 of normal values'.
+  CHECK(difference(rounded.read(), values) == doctest::Approx(.25 / 12 / Size).epsilon(.05));
   CHECK(difference(leveled.read(), values) == doctest::Approx(.0095).epsilon(.1));
 }
 
@@ -595,7 +514,7 @@ TEST_CASE("[block] a chunk of one or two threads is rotated, coded and decoded a
   std::iota(counts.begin(), counts.end(), 3);
   managed const from{counts};
   managed<uint2> const sums{64};
-  warp_scan_kernel<<<1, 64>>>(from.get(), sums.get());
+  plain_kernels::pieces_warp_scan_kernel<<<1, 64>>>(from.get(), sums.get());
   auto const found = sums.read();
   for (std::size_t i = 0; i < 64; ++i) {
     auto const* const warp = &counts[i / 32 * 32];
