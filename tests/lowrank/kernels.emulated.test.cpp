@@ -176,7 +176,8 @@ TEST_CASE_TEMPLATE("[kernels] a product is the same if its matrix is divided and
     detail::launch_list launches{exec, plan, args};
     return run_stage(stage::measure{}, launches);
   };
-  CHECK(plan.product_blocks(0) > plan.blocks(0));
+  auto const& end = plan.factor_ends();
+  CHECK(end.first_product[0] > end.first_block[0]);
   auto const divided = product(on_kernels);
   CHECK(product([&] {
           return measure(cpu_executor{}, plan, gradient, state.contents(), workspace.contents());
@@ -185,8 +186,8 @@ TEST_CASE_TEMPLATE("[kernels] a product is the same if its matrix is divided and
     args.table[i].first_product[0] = args.table[i].first_block[0];
     args.table[i].first_partial[0] = detail::slice_placement::undivided;
   }
-  args.parts.products[0] = plan.blocks(0);
-  CHECK(product([&] { return exec.run(detail::multiply_all<true>{}, plan.blocks(0), args); }) ==
+  args.parts.end.first_product[0] = end.first_block[0];
+  CHECK(product([&] { return exec.run(detail::multiply_all<true>{}, end.first_block[0], args); }) ==
         divided);
 }
 

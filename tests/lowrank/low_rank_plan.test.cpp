@@ -146,7 +146,7 @@ TEST_CASE_TEMPLATE(
   std::size_t const wires  = plan.agreed_bytes() + plan.payload_bytes();
   std::size_t const floats = 4 * ((paired ? p : longest) + longest);
   std::size_t const held   = wires + (width == 2 ? floats : paired ? 0 : 4 * longest);
-  CHECK(plan.partial_sums(0) + plan.partial_sums(1) == 0);
+  CHECK(plan.factor_ends().first_partial[0] + plan.factor_ends().first_partial[1] == 0);
   CHECK(plan.workspace_bytes() >= held + 33 * 4 + 2 * 4);
   CHECK(plan.workspace_bytes() <= held + 33 * 4 + 2 * 4 + 5 * 15);
   std::size_t const state =
@@ -211,15 +211,18 @@ TEST_CASE("[lowrank] a product has a block for each multiprocessor, and bounded 
     add(512 + below(round % 2 == 0 ? 100 : 30000), 512 + below(round % 4 < 2 ? 100 : 30000));
     auto const plan = codec.plan(layout{end, tensors}, {});
     CAPTURE(round);
+    auto const& ends = plan.factor_ends();
     for (int turn = 0; turn < 2; ++turn) {
       // 9 blocks of 64 by 17 slices of 32 terms; GPUs of today have up to 192 multiprocessors, of this kind up to 148.
-      CHECK(plan.product_blocks(turn) >= 153);
-      CHECK(plan.product_blocks(turn) <= plan.blocks(turn) + detail::slice_placement::most_blocks);
-      CHECK(plan.partial_sums(turn) <= detail::slice_placement::most_blocks * 64 * 4);
+      CHECK(ends.first_product[turn] >= 153);
+      CHECK(ends.first_product[turn] <=
+            ends.first_block[turn] + detail::slice_placement::most_blocks);
+      CHECK(ends.first_partial[turn] <= detail::slice_placement::most_blocks * 64 * 4);
     }
     // The sums are all that comes to the factors.
     std::uint64_t const factors = plan.agreed_bytes() + plan.payload_bytes();
-    std::uint64_t const sums    = 4 * std::max(plan.partial_sums(0), plan.partial_sums(1));
+    std::uint64_t const sums =
+      4 * std::uint64_t{std::max(ends.first_partial[0], ends.first_partial[1])};
     CHECK(plan.workspace_bytes() <=
           factors + sums + 4 * plan.bypassed() + 4 * plan.chunks() + 5 * 15);
   }

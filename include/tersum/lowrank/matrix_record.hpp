@@ -146,7 +146,7 @@ static_assert(sizeof(matrix_record) == 112);
 
 namespace detail {
 
-//! @brief What is multiplied, and where sums go: of an exchange and of a call of `left_factors`, on every executor.
+//! @brief What is multiplied, and where sums go, on every executor.
 template <class Wire>
 struct matrix_product {
   float const* from    = nullptr;  //!< The factor that is multiplied, column after column.

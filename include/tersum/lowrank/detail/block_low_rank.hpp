@@ -98,7 +98,7 @@ TERSUM_BODY void multiply_matrices(Context const& ctx,
                                    float const* from)
 {
   std::uint64_t const number = ctx.block_rank();
-  if (number >= args.parts.products[turn]) { return; }
+  if (number >= args.parts.end.first_product[turn]) { return; }
   auto const first       = [turn](matrix_record const& m) { return m.first_product[turn]; };
   matrix_record const& m = args.table[find_matrix(args, number, first)];
   auto const load        = [&](Context const& on, std::uint64_t at, int count, float(&v)[8]) {
@@ -118,7 +118,7 @@ TERSUM_BODY void add_matrices(Context const& ctx,
                               int turn)
 {
   std::uint64_t const number = ctx.block_rank() / adders_of_block<Codec>;
-  if (number >= args.parts.blocks[turn]) { return; }
+  if (number >= args.parts.end.first_block[turn]) { return; }
   auto const first       = [turn](matrix_record const& m) { return m.first_block[turn]; };
   matrix_record const& m = args.table[find_matrix(args, number, first)];
   if (!m.is_divided(turn)) { return; }
@@ -282,7 +282,7 @@ TERSUM_BODY void orthonormalize_factor(Context const& ctx,
   }
   if (!agrees<Codec> && ctx.block_rank() + 1 == args.chunks) {
     // The factors of the shorter of two turns are padded with zeros.
-    std::uint64_t const used = m.slot[1 - turn] + m.rank * m.length(1 - turn);
+    std::uint64_t const used = args.parts.end.slot[1 - turn];
     for (std::uint64_t i = used + ctx.thread_rank(); i < args.parts.elements; i += factor_threads) {
       args.parts.wire[1][i] = typename Codec::wire_element{};
     }
@@ -303,7 +303,7 @@ TERSUM_BODY void receive_factor(Context const& ctx, exchange_args<Codec, Element
 {
   int const turn             = turn_of(args);
   std::uint64_t const number = ctx.block_rank();
-  if (number >= args.parts.blocks[turn]) { return; }
+  if (number >= args.parts.end.first_block[turn]) { return; }
   auto const first           = [turn](matrix_record const& m) { return m.first_block[turn]; };
   std::uint64_t const matrix = find_matrix(args, number, first);
   matrix_record const& m     = args.table[matrix];

@@ -45,30 +45,6 @@ TERSUM_BODY void load_factor(Context const& ctx,
   }
 }
 
-//! @brief Adds the sums of the slices of an element, one after the other.
-//! @param sums  Of the first slice.
-//! @param size  Floats from one slice to the next.
-template <class Context>
-[[nodiscard]] TERSUM_BODY float add_slices(Context const& ctx,
-                                           float const* sums,
-                                           std::uint64_t size,
-                                           unsigned count)
-{
-  constexpr unsigned at_once = 16;
-  float sum                  = 0;
-  for (unsigned i = 0; i < count; i += at_once) {
-    float v[at_once];
-    TERSUM_UNROLL
-    for (unsigned j = 0; j < at_once; ++j) {
-      v[j] = i + j < count ? ctx.load(sums + j * size) : 0.0f;
-    }
-    TERSUM_UNROLL
-    for (unsigned j = 0; j < at_once; ++j) { sum = Context::add(sum, v[j]); }
-    sums += at_once * size;
-  }
-  return sum;
-}
-
 //! @brief The products of one block: 64 rows or columns of a matrix with all columns of a factor.
 //!
 //! A tile of 64 x 64 elements of the matrix lies in shared memory, in the order of the gradient, and beside it the rows of
@@ -304,7 +280,7 @@ TERSUM_BODY void multiply_part(Context const& ctx,
     slices, begin, end, product.from, sums, to, product.largest);
 }
 
-//! @brief Adds the slices of a divided product: of 64 elements of a pair of its columns.
+//! @brief Adds the slices of a divided product, one after the other: of 64 elements of a pair of its columns.
 template <class Wire, class Context>
 TERSUM_BODY void add_part(Context const& ctx,
                           matrix_product<Wire> const& product,
@@ -315,11 +291,22 @@ TERSUM_BODY void add_part(Context const& ctx,
   std::uint64_t const row    = block * 64 + ctx.thread_rank() % 64;
   unsigned const column      = pair * 2 + ctx.thread_rank() / 64;
   if (column >= product.rank || row >= length) { return; }
-  std::uint64_t const at = column * length + row;
-  float const sum        = add_slices(ctx,
-                               product.partials + product.first_partial + at,
-                               product.rank * length,
-                               static_cast<unsigned>(product.slices.count()));
+  std::uint64_t const at     = column * length + row;
+  std::uint64_t const size   = product.rank * length;
+  float const* sums          = product.partials + product.first_partial + at;
+  auto const count           = static_cast<unsigned>(product.slices.count());
+  constexpr unsigned at_once = 16;
+  float sum                  = 0;
+  for (unsigned i = 0; i < count; i += at_once) {
+    float v[at_once];
+    TERSUM_UNROLL
+    for (unsigned j = 0; j < at_once; ++j) {
+      v[j] = i + j < count ? ctx.load(sums + j * size) : 0.0f;
+    }
+    TERSUM_UNROLL
+    for (unsigned j = 0; j < at_once; ++j) { sum = Context::add(sum, v[j]); }
+    sums += at_once * size;
+  }
   ctx.store(product.to + at,
             Context::template element<Wire>(sent_of_product<Wire>(sum, product.largest)));
 }

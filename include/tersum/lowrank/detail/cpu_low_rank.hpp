@@ -61,7 +61,7 @@ class cpu_low_rank {
   {
     auto const first = [turn](matrix_record const& m) { return m.first_block[turn]; };
     for_each_block(
-      args_.parts.blocks[turn], first, [&](matrix_record const& m, std::uint64_t begin) {
+      args_.parts.end.first_block[turn], first, [&](matrix_record const& m, std::uint64_t begin) {
         auto const of_matrix = [&](std::uint64_t at, int count, float* to) {
           load<true>(at, count, to);
         };
@@ -257,11 +257,7 @@ template <is_low_rank Codec, class Element>
   int const now    = all.turn();
   all.multiply(now, args.parts.factor[0]);
   if (agrees<Codec>) { return {}; }
-  std::uint64_t used = 0;
-  if (args.chunks > 0) {
-    matrix_record const& last = args.table[args.chunks - 1];
-    used                      = last.slot[now] + last.rank * last.length(now);
-  }
+  std::uint64_t const used = args.parts.end.slot[now];
   std::fill_n(
     args.parts.wire[1] + used, args.parts.elements - used, typename Codec::wire_element{});
   return {};
@@ -289,7 +285,7 @@ template <is_low_rank Codec, class Element>
   cpu_low_rank const all{work};
   bool const keeps = !step_is_poisoned(work.args);
   all.for_each_block(
-    work.args.parts.row_blocks,
+    work.args.parts.end.first_rows,
     [](matrix_record const& m) { return m.first_rows; },
     [&, turn = all.turn()](matrix_record const& m, std::uint64_t begin) {
       all.reconstruct(m, turn, begin, keeps);

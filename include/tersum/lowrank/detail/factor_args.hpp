@@ -60,10 +60,8 @@ struct factor_args {
   float* factor[2];  // P and Q in float; alternating: what the turn starts from and what it sends
   float* partials;   // sums of slices
   std::uint64_t elements;  // of the payload
-  std::uint64_t blocks[2];
-  std::uint64_t products[2];  // thread blocks of products
-  std::uint64_t row_blocks;
-  float largest;  // of what feedback sends as a 16-bit factor: see largest_summand
+  matrix_record end;       // where another matrix would begin: counts of all
+  float largest;           // of what feedback sends as a 16-bit factor: see largest_summand
 };
 
 //! @brief The turn whose factor this exchange sends last.

@@ -37,26 +37,12 @@ class factor_counts : public plan_counts<Codec> {
   constexpr factor_counts(Codec const& codec, layout const& gradient, world const& ranks)
     : plan_counts<Codec>(codec, gradient, ranks)
   {
-    for_each_tensor([this](tensor const& t, std::uint64_t rank) {
-      this->compressed_ += rank == 0 ? 0 : t.size();
-    });
-    for_each_matrix([this](matrix_record const& m) {
-      for (int turn = 0; turn < 2; ++turn) {
-        elements_[turn] = m.slot[turn] + m.rank * m.length(turn);
-        blocks_[turn]   = m.first_block[turn] + m.blocks(turn);
-        products_[turn] = m.first_product[turn] + products_of(m, turn);
-        if (m.is_divided(turn)) {
-          partials_[turn] =
-            m.first_partial[turn] + m.slices(turn).count() * m.rank * m.length(turn);
-        }
-      }
-      row_blocks_ = m.first_rows + (m.rows + 63) / 64;
-      ++this->chunks_;
-    });
     for_each_record([this](tensor_record const& record) {
       ++this->tensors_;
-      this->bypassed_ += record.chunks == 0 ? record.size : 0;
+      this->chunks_ += record.chunks;
+      (record.chunks == 0 ? this->bypassed_ : this->compressed_) += record.size;
     });
+    end_ = for_each_matrix([](matrix_record const&) {});
   }
 
   [[nodiscard]] constexpr status check() const noexcept
@@ -82,25 +68,13 @@ class factor_counts : public plan_counts<Codec> {
     return {};
   }
 
-  //! Blocks of 64 that a turn's product is divided in, and blocks of 64 rows of all matrices.
-  [[nodiscard]] constexpr std::uint64_t blocks(int turn) const noexcept { return blocks_[turn]; }
-  [[nodiscard]] constexpr std::uint64_t row_blocks() const noexcept { return row_blocks_; }
-
-  //! Thread blocks that make the product of a turn: those of 64, once for each slice where matrices are divided.
-  [[nodiscard]] constexpr std::uint64_t product_blocks(int turn) const noexcept
-  {
-    return products_[turn];
-  }
-  //! Sums of slices of a turn that lie in the workspace until they are added: none if no matrix is divided.
-  [[nodiscard]] constexpr std::uint64_t partial_sums(int turn) const noexcept
-  {
-    return partials_[turn];
-  }
+  //! Where another matrix would begin. So its members count elements, blocks, and sums of slices of all that are there.
+  [[nodiscard]] constexpr matrix_record const& factor_ends() const noexcept { return end_; }
 
   //! Elements of the factors of a turn; the shorter of two alternating turns is padded with zeros.
   [[nodiscard]] constexpr std::uint64_t factor_elements(int turn) const noexcept
   {
-    return paired ? elements_[turn] : maximum(elements_[0], elements_[1]);
+    return paired ? end_.slot[turn] : maximum(end_.slot[0], end_.slot[1]);
   }
   //! P of a paired exchange.
   [[nodiscard]] constexpr std::uint64_t agreed_scalars() const noexcept
@@ -123,13 +97,9 @@ class factor_counts : public plan_counts<Codec> {
   {
     plan_counts<Codec>::fill(args);
     args.parts.elements = factor_elements(1);
-    for (int turn = 0; turn < 2; ++turn) {
-      args.parts.blocks[turn]   = blocks(turn);
-      args.parts.products[turn] = product_blocks(turn);
-    }
-    args.parts.row_blocks = row_blocks();
-    args.parts.largest    = feeds_back<Codec> ? largest_summand<wire>(this->world_.size)
-                                              : std::numeric_limits<float>::infinity();
+    args.parts.end      = end_;
+    args.parts.largest  = feeds_back<Codec> ? largest_summand<wire>(this->world_.size)
+                                            : std::numeric_limits<float>::infinity();
   }
   //! @brief Factors in float32 lie on the wire, unless the wire has another element or has only one of them.
   constexpr void take_workspace(section_list& work, auto& args) const noexcept
@@ -148,8 +118,9 @@ class factor_counts : public plan_counts<Codec> {
       parts.factor[0] = work.take<float>("even_factor", factor_elements(0));
       parts.factor[1] = work.take<float>("odd_factor", factor_elements(1));
     }
-    parts.partials = work.take<float>("slice_sums", maximum(partials_[0], partials_[1]));
-    args.bypass    = work.take<float>("bypass", this->bypassed());
+    parts.partials =
+      work.take<float>("slice_sums", maximum(end_.first_partial[0], end_.first_partial[1]));
+    args.bypass = work.take<float>("bypass", this->bypassed());
   }
   constexpr void take_state(section_list& state, auto& args) const noexcept
   {
@@ -181,9 +152,9 @@ class factor_counts : public plan_counts<Codec> {
     });
   }
 
-  //! @brief Calls visit(matrix_record const&) for the matrices that travel as factors.
+  //! @brief Calls visit(matrix_record const&) for the matrices that travel as factors; returns where another one would begin.
   template <class Visitor>
-  constexpr void for_each_matrix(Visitor visit) const
+  constexpr matrix_record for_each_matrix(Visitor visit) const
   {
     matrix_record m{};
     slice_placement sums[2] = {{this->compressed_}, {this->compressed_}};
@@ -205,19 +176,17 @@ class factor_counts : public plan_counts<Codec> {
       for (int turn = 0; turn < 2; ++turn) {
         m.slot[turn] += rank * m.length(turn);
         m.first_block[turn] += m.blocks(turn);
-        m.first_product[turn] += products_of(m, turn);
+        m.first_product[turn] += m.blocks(turn) * (m.is_divided(turn) ? m.slices(turn).count() : 1);
       }
       m.first_rows += (m.rows + 63) / 64;
     });
+    for (int turn = 0; turn < 2; ++turn) {
+      m.first_partial[turn] = static_cast<std::uint32_t>(sums[turn].sums);
+    }
+    return m;
   }
 
  private:
-  [[nodiscard]] static constexpr std::uint64_t products_of(matrix_record const& m,
-                                                           int turn) noexcept
-  {
-    return m.blocks(turn) * (m.is_divided(turn) ? m.slices(turn).count() : 1);
-  }
-
   // Visits each tensor that is not empty with its rank, 0 if it bypasses.
   template <class Visitor>
   constexpr void for_each_tensor(Visitor visit) const
@@ -231,11 +200,7 @@ class factor_counts : public plan_counts<Codec> {
     }
   }
 
-  std::uint64_t elements_[2] = {};
-  std::uint64_t blocks_[2]   = {};
-  std::uint64_t products_[2] = {};
-  std::uint64_t partials_[2] = {};
-  std::uint64_t row_blocks_  = 0;
+  matrix_record end_{};
 };
 
 }  // namespace tersum::inline v0::detail

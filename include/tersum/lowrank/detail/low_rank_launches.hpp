@@ -40,8 +40,7 @@ struct start_warm : kernel_of_threads<factor_threads, &cuda_tuning::small_blocks
 template <bool First>
 struct multiply_all : kernel_of_threads<product_threads, &cuda_tuning::product_blocks> {
   template <class Codec>
-  static constexpr int shared =
-    (64 + (Codec::rank + 7) / 8 * 8) * product_stride* static_cast<int>(sizeof(float));
+  static constexpr int shared = block_product<Codec::rank, int, int>::shared;
 
   TERSUM_RUNS(multiply_matrices(
     ctx, args, First ? 0 : turn_of(args), First ? args.parts.warm : args.parts.factor[0]))
@@ -106,12 +105,12 @@ template <bool First>
 [[nodiscard]] status launch_product(launching auto& launches)
 {
   using codec          = codec_of<decltype(launches)>;
-  auto const& plan     = launches.plan();
+  auto const& end      = launches.plan().factor_ends();
   std::uint64_t blocks = 0, adders = 0;
   for (int turn = 0; turn < 2; ++turn) {
     if (agrees<codec> && turn != (First ? 0 : 1)) { continue; }
-    blocks = maximum(blocks, plan.product_blocks(turn));
-    if (plan.partial_sums(turn) > 0) { adders = maximum(adders, plan.blocks(turn)); }
+    blocks = maximum(blocks, end.first_product[turn]);
+    if (end.first_partial[turn] > 0) { adders = maximum(adders, end.first_block[turn]); }
   }
   launches(multiply_all<First>{}, blocks);
   launches(add_all<First>{}, adders * adders_of_block<codec>);
@@ -143,15 +142,15 @@ template <class Executor, is_low_rank Codec, class Element>
 template <class Executor, is_low_rank Codec, class Element>
 [[nodiscard]] status run_stage(stage::receive, launch_list<Executor, Codec, Element>& launches)
 {
-  auto const& plan = launches.plan();
-  launches(receive_all{}, agrees<Codec> ? plan.blocks(1) : maximum(plan.blocks(0), plan.blocks(1)));
+  auto const& blocks = launches.plan().factor_ends().first_block;
+  launches(receive_all{}, agrees<Codec> ? blocks[1] : maximum(blocks[0], blocks[1]));
   return launches.result();
 }
 
 template <class Executor, is_low_rank Codec, class Element>
 [[nodiscard]] status run_stage(stage::decode, launch_list<Executor, Codec, Element>& launches)
 {
-  launches(rebuild_all{}, launches.plan().row_blocks() * rebuild_splits);
+  launches(rebuild_all{}, launches.plan().factor_ends().first_rows * rebuild_splits);
   return launches.result();
 }
 
