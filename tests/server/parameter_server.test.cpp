@@ -755,10 +755,7 @@ TEST_CASE("[server] a push that is not in the mean goes back into the residual")
 TEST_CASE("[server] what is not finite poisons its chunk for a step, and no residual")
 {
   bench b{plan_of({512}, 2), 1s};
-  std::vector<std::unique_ptr<detail::piece_coder<clan>>> coders;
-  for (std::uint64_t k = 0; k < 2; ++k) {
-    coders.push_back(std::make_unique<detail::piece_coder<clan>>(b.plan.up(0), true, seed, k + 1));
-  }
+  detail::piece_coder<clan> coders[]{{b.plan.up(0), true, seed, 1}, {b.plan.up(0), true, seed, 2}};
   std::vector<std::byte> payload(b.plan.pieces()[0].push_bytes);
   detail::piece_coder<std::decay_t<decltype(b.plan.down_decoder(0).codec())>> decoder{
     b.plan.down_decoder(0), true, seed, 0};
@@ -767,7 +764,7 @@ TEST_CASE("[server] what is not finite poisons its chunk for a step, and no resi
     for (int k = 0; k < 2; ++k) {
       auto in = gradients_of({512}, k, static_cast<int>(step))[0];
       if (step == 1 && k == 1) { in[300] = std::numeric_limits<float>::quiet_NaN(); }
-      REQUIRE(coders[static_cast<std::size_t>(k)]->encode(step, 1, in, payload) == status{});
+      REQUIRE(coders[k].encode(step, 1, in, payload) == status{});
       b.send(b.header(message_kind::push, 0, k, step), payload);
     }
     b.pull(0, step);
