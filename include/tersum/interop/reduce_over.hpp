@@ -33,22 +33,34 @@ enum class schedule : std::uint8_t {
   direct,
 };
 
+namespace detail {
+
+//! @brief Bytes of codes that a rank adds. Parts that are only moved need no scratch memory: the workspace has room for them.
+//! @{
+template <class Codec>
+[[nodiscard]] constexpr std::uint64_t summed_bytes(plan<Codec> const& plan) noexcept
+{
+  constexpr bool has_room = scattering<Codec> || sharding<Codec> || copying<Codec>;
+  return has_room ? 0 : std::uint64_t{plan.payload_bytes()};
+}
+template <summing Codec>
+[[nodiscard]] constexpr std::uint64_t summed_bytes(plan<Codec> const& plan) noexcept
+{
+  // The ranks' codes of the own part.
+  return 4 * plan.part_words(plan.ranks().rank) * static_cast<std::uint64_t>(plan.ranks().size);
+}
+//! @}
+
+}  // namespace detail
+
 //! @brief Bytes of scratch memory that `reduce_over` needs for the exchanges of a plan: those of the largest round, and
 //! one element more for each rank.
 template <class Codec>
 [[nodiscard]] constexpr std::size_t scratch_bytes(plan<Codec> const& plan) noexcept
 {
   if (gathering<Codec> || publishing<Codec>) { return 0; }
-  // Parts that are only moved need no scratch memory: the workspace has room for them.
-  constexpr bool has_room = scattering<Codec> || sharding<Codec> || copying<Codec>;
-  std::uint64_t payload   = has_room ? 0 : std::uint64_t{plan.payload_bytes()};
-  if constexpr (summing<Codec>) {
-    // The ranks' codes of the own part.
-    auto const ranks = static_cast<std::uint64_t>(plan.ranks().size);
-    payload          = 4 * plan.part_words(plan.ranks().rank) * ranks;
-  }
   std::uint64_t const largest =
-    detail::maximum(detail::maximum(std::uint64_t{plan.agreed_bytes()}, payload),
+    detail::maximum(detail::maximum(std::uint64_t{plan.agreed_bytes()}, detail::summed_bytes(plan)),
                     std::uint64_t{plan.bypass_bytes()});
   return largest + detail::largest_element<Codec>() * static_cast<std::size_t>(plan.ranks().size);
 }
