@@ -143,7 +143,7 @@ struct block_selection : selection_block<Args, Context> {
       for (unsigned l = 0; l < levels; l += 2) {
         std::uint32_t const below_here =
           scan((level == l + 1 ? 1u : 0u) | (level == l + 2 ? 0x10000u : 0u), total);
-        if constexpr (orders) {
+        if (orders) {
           sent += next[l] + (below_here & 0xffffu);
           if (l + 1 < levels) { sent += next[l + 1] + (below_here >> 16); }
         }
@@ -195,7 +195,7 @@ struct block_selection : selection_block<Args, Context> {
       if (from == l) { found.count[l] -= taken; }
       found.count[0] -= found.count[l];
     }
-    if constexpr (orders) {
+    if (orders) {
       // There are barriers before these are read.
       std::uint32_t at = 0;
       TERSUM_UNROLL
