@@ -95,7 +95,11 @@ class cpu_low_rank {
   }
 
   //! Keeps what was not sent of so many coordinates.
-  void keep(std::uint64_t begin, int count, float const* whole, float const* sent) const
+  void keep(std::uint64_t, int, float const*, float const*) const {}
+  void keep(std::uint64_t begin,
+            int count,
+            float const* whole,
+            float const* sent) const requires feeds_back<Codec>
   {
     float* const residual = args_.residual + begin;
     auto const size       = static_cast<std::size_t>(count);
@@ -179,14 +183,12 @@ class cpu_low_rank {
           m.offset + (begin + static_cast<unsigned>(row)) * m.columns + at;
         Element* const to = args_.gradient + first;
         float* const mean = product + row * block;
-        if (feeds_back<Codec> && keeps) { load<false>(first, lanes, whole); }
+        if (keeps) { load<false>(first, lanes, whole); }
         for (int i = 0; i < lanes; ++i) {
           to[i]   = finite_from_float<Element>(mean[i]);
           mean[i] = to_float(to[i]);
         }
-        if constexpr (feeds_back<Codec>) {
-          if (keeps) { keep(first, lanes, whole, mean); }
-        }
+        if (keeps) { keep(first, lanes, whole, mean); }
       }
     }
   }
@@ -283,7 +285,7 @@ template <is_low_rank Codec, class Element>
 [[nodiscard]] status run_stage(stage::decode, cpu_work<Codec, Element> const& work)
 {
   cpu_low_rank const all{work};
-  bool const keeps = !step_is_poisoned(work.args);
+  bool const keeps = feeds_back<Codec> && !step_is_poisoned(work.args);
   all.for_each_block(
     work.args.parts.end.first_rows,
     [](matrix_record const& m) { return m.first_rows; },
