@@ -119,7 +119,7 @@ TERSUM_TARGET float quantize_rows(float const* rows, std::uint32_t* to)
         }
       }
       sums[block * shape::split + part] = product.v;
-      store_codes<Size>(block, part, packed, to);
+      move_codes<Size, true>(block, part, packed, to);
     }
   }
   return energy / add_groups<Size>(sums);
@@ -137,7 +137,7 @@ TERSUM_TARGET void add_levels(std::uint32_t const* from, float scale, float* row
     for (int part = 0; part < shape::split; ++part) {
       float* const first = rows + first_row_of<Size>(block, part);
       words packed[extent(bits)];
-      load_codes<Size>(from, block, part, packed);
+      move_codes<Size, false>(block, part, packed, from);
       words codes[32];
       TERSUM_UNROLL
       for (int k = 0; k < 32; ++k) {

@@ -96,7 +96,13 @@ class measured_in_rows : chunk_in_rows<Codec, Element> {
   {
     float most = 0;
     this->rotated(from, [&](auto rotated) {
-      most = bits_float(largest_magnitude<Codec>(set, args.header->sign_key, number(), rotated));
+      if (Codec::rotates_chunks) {
+        alignas(64) array rows;
+        rotate_to_rows<size>(set, args.header->sign_key, number(), rotated, +rows);
+        most = largest_of(set, +rows, size);
+      } else {
+        most = largest_of(set, rotated, size);
+      }
     });
     if constexpr (Codec::rotates_chunks || Codec::rotates_in_memory || Codec::rotates_all) {
       most = most / rotation_root<Codec>(chunks());
