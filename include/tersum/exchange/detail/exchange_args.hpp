@@ -20,6 +20,7 @@
 #include <tersum/random/philox.hpp>
 #include <tersum/state.hpp>
 #include <tersum/types.hpp>
+#include <tersum/value.hpp>
 
 #include <cmath>
 #include <cstdint>
@@ -356,10 +357,12 @@ template <class Codec, class Element>
 }
 
 //! @brief What feedback is given of what was kept.
-template <class Codec, class Arithmetic>
-[[nodiscard]] TERSUM_INLINE float weighed(Arithmetic const&, float weight, float kept)
+TERSUM_OF_VALUES
+template <class Codec, class Arithmetic, class Value>
+[[nodiscard]] TERSUM_INLINE Value weighed(Arithmetic const&, float weight, Value const& kept)
 {
-  return weighs_kept<Codec> ? Arithmetic::multiply(weight, kept) : kept;
+  if constexpr (weighs_kept<Codec>) { return Arithmetic::multiply(Value(weight), kept); }
+  return kept;
 }
 
 //! @brief Whether a cast keeps this for the next step, or else what it had kept. Sums of floats below 2^20, which halves are made of,

@@ -23,132 +23,28 @@ TERSUM_TARGET void reduce_stretch(Element* to,
   for (; i < count; ++i) { to[i] = Op{}(a[i], b[i]); }
 }
 
-//! @brief to[i] = factor * a[i] + b[i] with one rounding.
-TERSUM_TARGET inline void fused_add(
-  float factor, float const* a, float const* b, int count, float* to)
-{
-  int i = 0;
-  if (
-    factor * factor ==
-    1.0f) {  // the product is exact, and instruction sets without an fma make one of many instructions
-    for (; i + width <= count; i += width) {
-      store(to + i, broadcast(factor) * load(a + i) + load(b + i));
-    }
-  }
-  for (; i + width <= count; i += width) {
-    store(to + i, fma_of_few_bits(broadcast(factor), load(a + i), load(b + i)));
-  }
-  for (; i < count; ++i) { to[i] = ::fmaf(factor, a[i], b[i]); }
-}
-
-//! @brief to[i] += factor * from[i] with one rounding.
-template <class Element>
-TERSUM_TARGET inline void add_scaled(Element const* from,
-                                     float factor,
-                                     float* to,
-                                     std::size_t count)
-{
-  std::size_t i = 0;
-  for (; i + width <= count; i += width) {
-    store(to + i, fma_of_few_bits(load_values(from + i), broadcast(factor), load(to + i)));
-  }
-  for (std::size_t left = count % width; left > 0; --left, ++i) {
-    to[i] = ::fmaf(to_float(from[i]), factor, to[i]);
-  }
-}
-
-//! @brief to[i] = from[i] + residual[i] in float.
-template <class Element, class Residual>
-TERSUM_TARGET inline void add_residual(Element const* from,
-                                       Residual const* residual,
-                                       float* to,
-                                       std::size_t count)
-{
-  std::size_t i = 0;
-  for (; i + width <= count; i += width) {
-    fetch_beyond<false>(from + i);
-    fetch_beyond<false>(residual + i);
-    store(to + i, load_values(from + i) + load_values(residual + i));
-  }
-  for (; i < count; ++i) { to[i] = to_float(from[i]) + to_float(residual[i]); }
-}
-
 //! Stores what feedback keeps, `kept_value` of each.
-TERSUM_SIMD void store_kept(float* to, floats v, std::uint32_t) { store(to, v); }
+TERSUM_SIMD void store_values(kept_at<float> const& at, floats v) { store(at.to, v); }
 
-TERSUM_SIMD void store_kept(bfloat16* to, floats v, std::uint32_t first_draw)
+TERSUM_SIMD void store_values(kept_at<bfloat16> const& at, floats v)
 {
-  words const draw  = (lane_index() * draw_stride + first_draw) & 0xffffu;
+  words const draw  = (lane_index() * draw_stride + at.draw) & 0xffffu;
   words const bits  = to_bits(v);
   words const moved = (bits & 0x7fffffffu) < largest_kept ? bits + draw : bits;
-  store_upper_halves(to, moved);
+  store_upper_halves(at.to, moved);
 }
 
-//! @brief residual[i] = kept_value(from[i]).
-template <class Residual>
-TERSUM_TARGET inline void keep_values(float const* from,
-                                      std::uint32_t draw,
-                                      Residual* residual,
-                                      std::size_t count)
+//! @brief to[i] = function(from[i]...), which is a function of values. If it is to `Fetch`, it prefetches beyond what it reads.
+template <bool Fetch = false, class Function, class To, class... From>
+TERSUM_TARGET inline void map_values(Function function, To to, std::size_t count, From... from)
 {
   std::size_t const whole = count - count % width;  // which g++ 12 sees to leave nothing of a chunk
-  std::size_t i           = 0;
-  for (; i < whole; i += width, draw += width * draw_stride) {
-    store_kept(residual + i, load(from + i), draw);
+  for (std::size_t i = 0; i < whole; i += width) {
+    if constexpr (Fetch) { (fetch_beyond<false>(from + i), ...); }
+    store_values(to + i, function(vector_value<floats>(load_values(from + i))...).v);
   }
-  for (; i < count; ++i, draw += draw_stride) { residual[i] = kept_value<Residual>(from[i], draw); }
-}
-
-//! @brief Whether values can be sent as elements of this type: see `sendable_below`.
-template <class Sent>
-TERSUM_SIMD auto are_sendable(floats v)
-{
-  return (to_bits(v) & 0x7fffffffu) < float_bits(sendable_below<Sent>);
-}
-
-//! @brief to[i] = bounded_from_float(from[i], largest), or a NaN where gradient[i] cannot be sent.
-template <class Element, class To>
-TERSUM_TARGET inline void convert_sendable(
-  Element const* gradient, float const* from, float largest, To* to, std::size_t count)
-{
-  floats const most = broadcast(largest), least = -most;
-  std::size_t i = 0;
-  for (; i + width <= count; i += width) {
-    floats const v    = load(from + i);
-    floats const sent = larger(least, smaller(most, v));
-    store_values(to + i,
-                 are_sendable<To>(load_values(gradient + i)) ? sent
-                                                             : from_bits(broadcast(0x7fffffffu)));
-  }
-  for (std::size_t left = count % width; left > 0; --left, ++i) {
-    float const nan = bits_float(0x7fffffffu);
-    bool const can  = is_sendable<To>(to_float(gradient[i]));
-    to[i]           = bounded_from_float<To>(can ? from[i] : nan, largest);
-  }
-}
-
-//! @brief residual[i] = kept_value(whole[i] - sent[i]), or of whole[i] if `sent` is null. It stays as it was where gradient[i] cannot
-//! be sent, and where it would not be finite.
-template <class Sent, class Element, class Residual>
-TERSUM_TARGET inline void keep_finite_residual(Element const* gradient,
-                                               float const* whole,
-                                               Sent const* sent,
-                                               std::uint32_t draw,
-                                               Residual* residual,
-                                               std::size_t count)
-{
-  std::size_t i = 0;
-  for (; i + width <= count; i += width, draw += width * draw_stride) {
-    floats rest = load(whole + i);
-    if (sent != nullptr) { rest = rest - load_values(sent + i); }
-    auto const known = are_sendable<Sent>(load_values(gradient + i)) & are_sendable<float>(rest);
-    store_kept(residual + i, known ? rest : load_values(residual + i), draw);
-  }
-  for (; i < count; ++i, draw += draw_stride) {
-    float const rest = sent == nullptr ? whole[i] : whole[i] - to_float(sent[i]);
-    if (is_sendable<Sent>(to_float(gradient[i])) && is_finite(rest)) {
-      residual[i] = kept_value<Residual>(rest, draw);
-    }
+  for (std::size_t i = whole; i < count; ++i) {
+    store_value(to + i, function(to_float(from[i])...));
   }
 }
 
@@ -275,36 +171,13 @@ TERSUM_TARGET inline float square_norm(From from)
   return v[0];
 }
 
-//! `raised_scale` of each.
-TERSUM_SIMD floats raised_scales(floats kept, float least)
-{
-  return larger(kept, broadcast(least));
-}
-
 //! Values of a chunk in the units of a metric.
 template <class Element, class Scale>
 TERSUM_SIMD floats load_values(divided<Element, Scale> const& from)
 {
   fetch_beyond<false>(from.from);
   fetch_beyond<false>(from.scales);
-  return load_values(from.from) / raised_scales(load_values(from.scales), from.least);
-}
-
-//! @brief to[i] = from[i] * scale, rounded as a mean is.
-template <class Element, class Scale>
-TERSUM_TARGET inline void multiply_by_scales(
-  float const* from, Scale const* scales, float least, Element* to, std::size_t count)
-{
-  std::size_t i = 0;
-  for (; i + width <= count; i += width) {
-    fetch_beyond<false>(scales + i);
-    fetch_beyond<true>(to + i);
-    floats const v = load(from + i) * raised_scales(load_values(scales + i), least);
-    store_values(to + i, within_range<Element>(v));
-  }
-  for (; i < count; ++i) {
-    to[i] = finite_from_float<Element>(from[i] * raised_scale(to_float(scales[i]), least));
-  }
+  return load_values(from.from) / larger(load_values(from.scales), broadcast(from.least));
 }
 
 //! The square roots.
@@ -365,7 +238,7 @@ TERSUM_SIMD void store_values(multiplied<Element, Scale, Keeps> const& at, float
   fetch_beyond<true>(at.to);
   fetch_beyond<Keeps, tuning{}.cpu.read_ahead>(at.scales);
   floats const kept   = load_values(at.scales);
-  floats const raised = raised_scales(kept, at.least);
+  floats const raised = larger(kept, broadcast(at.least));
   store_values(at.to, within_range<Element>(v * raised));
   if constexpr (Keeps) {
     floats const next = average_squares<Scale>(v, kept, raised, at.steps, at.inverse);

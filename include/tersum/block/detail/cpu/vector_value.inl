@@ -127,6 +127,37 @@ TERSUM_OPERATOR vector_value<floats> fma(vector_value<floats> const& a,
   return fma(a.v, b.v, c.v);
 }
 
+TERSUM_OPERATOR vector_value<floats> fma_of_few_bits(vector_value<floats> const& a,
+                                                     vector_value<floats> const& b,
+                                                     vector_value<floats> const& c)
+{
+  return fma_of_few_bits(a.v, b.v, c.v);
+}
+
+//! Hides from the compiler where a product comes from, so that it is rounded before it is added.
+TERSUM_OPERATOR vector_value<floats> as_rounded(vector_value<floats> v)
+{
+#if defined(__x86_64__) && TERSUM_SIMD_WIDTH >= 8
+  asm("" : "+v"(v.v));
+#elif defined(__aarch64__)
+  asm("" : "+w"(v.v));
+#endif
+  return v;
+}
+
+//! Where `kept_scale` and `finite_from_float` begin.
+//! @{
+TERSUM_OPERATOR vector_value<floats> raised_scale(vector_value<floats> const& kept, float least)
+{
+  return larger(kept.v, broadcast(least));
+}
+template <class Element>
+TERSUM_OPERATOR vector_value<floats> within_range(vector_value<floats> const& v)
+{
+  return within_range<Element>(v.v);
+}
+//! @}
+
 template <int Offset>
 TERSUM_OPERATOR vector_value<words> rounded_bits(vector_value<floats> const& v, float scale)
 {

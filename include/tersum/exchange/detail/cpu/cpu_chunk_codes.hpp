@@ -18,6 +18,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace tersum::inline v0::detail {
 
@@ -68,7 +69,15 @@ struct chunk_codes<Quantizer, Size> {
     instruction_set set, std::uint32_t const* from, float scale, float* values, bool fresh)
   {
     if (fresh) { std::fill_n(values, Size, 0.0f); }
-    add_scaled(set, reinterpret_cast<element const*>(from), scale, values, std::size_t{Size});
+    map_values(
+      set,
+      [scale](auto const& value, auto const& before) {
+        return fma_of_few_bits(value, std::remove_cvref_t<decltype(value)>(scale), before);
+      },
+      values,
+      std::size_t{Size},
+      reinterpret_cast<element const*>(from),
+      values);
   }
 };
 

@@ -80,7 +80,7 @@ class cast_in_rows : chunk_in_rows<Codec, Element> {
       return;
     }
     float const share = 1.0f / static_cast<float>(args.world);
-    this->leave_metric([&](auto whole) {
+    this->leave_metric(this->gradient(), [&](auto whole) {
       if (stays_) {
         this->store_unsent(0.0f, whole);
       } else if (!receive(share, whole) && !keeps_metric<Codec>) {
@@ -138,32 +138,37 @@ class cast_in_rows : chunk_in_rows<Codec, Element> {
   //! @param measured  What says whether a value can be sent.
   //! @param whole     The values in units of the gradient.
   //! @{
-  template <class Measured, class Value, class Whole>
+  template <class Measured>
   requires feeds_back<Codec>
-  void send(Measured const* measured, Value const* values, Whole const* whole) const
+  void send(Measured const* measured, float const* values, float const* whole) const
   {
+    alignas(64) array own;
+    // What is missing of a zero is a zero; in a metric it is a positive one.
+    std::fill_n(own, size, in_metric<Codec> ? -0.0f : 0.0f);
     if (!stays_) {
-      convert_sendable(set, measured, values, args.parts.largest, wire_, std::size_t{size});
+      map_values(set,
+                 sent_value<wire_element>{args.parts.largest},
+                 wire_,
+                 std::size_t{size},
+                 measured,
+                 values);
+      static_cast<void>(convert_values(set, wire_, own, 1.0f, entry.length));
     }
     if (step_is_poisoned(args)) { return; }
-    auto* const kept   = this->kept();
-    std::uint32_t draw = draw_of_kept(args, this->number(), args.rank);
-    if constexpr (has_adds_lost<typename Codec::feedback_type> && !in_metric<Codec>) {
-      wire_element const* const sent = stays_ ? nullptr : wire_;
-      keep_finite_residual(set, measured, whole, sent, draw, kept, entry.length);
-    } else {
-      alignas(64) array own;
-      // What is missing of a zero is a zero; in a metric it is a positive one.
-      std::fill_n(own, size, in_metric<Codec> ? -0.0f : 0.0f);
-      if (!stays_) { static_cast<void>(convert_values(set, wire_, own, 1.0f, entry.length)); }
-      this->to_own_units(own);
-      for (std::uint32_t i = 0; i < entry.length; ++i, draw += draw_stride) {
-        float const rest = this->after(whole[i], math::subtract(whole[i], own[i]), kept[i]);
-        if (is_sendable<wire_element>(to_float(measured[i])) && is_kept<Codec>(rest)) {
-          kept[i] = kept_value<residual_element<Codec>>(rest, draw);
-        }
-      }
-    }
+    this->to_own_units(own);
+    auto* const kept = this->kept();
+    map_values(
+      set,
+      [fed = this->fed_back()](
+        auto const& by, auto const& value, auto const& sent, auto const& before) {
+        return kept_rest<wire_element>{}(by, fed.after(value, value - sent, before), before);
+      },
+      this->keeping(kept, args.rank),
+      entry.length,
+      measured,
+      whole,
+      static_cast<float const*>(own),
+      kept);
   }
   template <class Measured, class Value, class Whole>
   void send(Measured const*, Value const* values, Whole const*) const
@@ -218,17 +223,15 @@ class codes_in_rows : chunk_in_rows<Codec, Element> {
       }
       if (step_is_poisoned(args)) { return; }
       if (stays()) {
-        this->keep(from, from, to);
+        this->keep(
+          to, [](auto const& value) { return value; }, from);
         return;
       }
       float const decoded = -(step.decode * static_cast<float>(args.world));
-      if constexpr (has_adds_lost<typename Codec::feedback_type> &&
-                    std::is_same_v<kept_element, float>) {
-        fused_add(set, decoded, own, from, this->length(), to);
-      } else {
-        fused_add(set, decoded, own, from, this->length(), own);
-        this->keep(from, own, to);
-      }
+      auto const lost     = [decoded](auto const& value, auto const& codes) {
+        return fma_of_few_bits(codes, std::remove_cvref_t<decltype(codes)>(decoded), value);
+      };
+      this->keep(to, lost, from, static_cast<float const*>(own));
     });
   }
 
@@ -242,7 +245,7 @@ class codes_in_rows : chunk_in_rows<Codec, Element> {
       decode_chunk<Codec>(
         set, args.world, key, number(), step.decode, words, args.rotated + number() * size, step);
     } else {
-      this->leave_metric([&](auto whole) {
+      this->leave_metric(this->gradient(), [&](auto whole) {
         if (stays()) {
           this->store_unsent(0.0f * step.decode, whole);
           return;

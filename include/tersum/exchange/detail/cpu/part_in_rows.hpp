@@ -117,9 +117,14 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
   void begin_with_kept(values&) const {}
   void begin_with_kept(values& v) const requires owner_feeds_back<Codec>
   {
-    alignas(64) float room[extent(base::kept_room)];
-    this->in_units(this->with_weight(owner_kept(), size, room),
-                   [&](auto from) { to_rows(from, v.rows); });
+    alignas(64) array kept;
+    map_values(
+      set,
+      [fed = this->fed_back()](auto const& value) { return fed.weighed(value); },
+      +kept,
+      std::size_t{size},
+      owner_kept());
+    this->in_units(static_cast<float const*>(kept), [&](auto from) { to_rows(from, v.rows); });
     v.fresh = false;
   }
 
@@ -148,7 +153,7 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
   //! @param scale  By what the values were multiplied, in all.
   void give(float scale, values& v) const
   {
-    this->leave_metric([&](auto to) {
+    this->leave_metric(this->gradient(), [&](auto to) {
       scale > 0.0f ? from_rows(v.rows, to) : this->store_unsent(0.0f * scale, to);
     });
   }
@@ -158,8 +163,7 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
   {
     if (!(scale > 0.0f && is_finite(scale))) { return; }
     alignas(64) array added;
-    from_rows(v.rows, +added);
-    this->leave_metric_in_place(added);
+    this->leave_metric(+added, [&](auto to) { from_rows(v.rows, to); });
     Element* const to = this->gradient();
     for (int i = 0; i < this->length(); ++i) {
       to[i] = finite_from_float<Element>(math::add(to_float(to[i]), added[i]));
@@ -189,8 +193,11 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
       from_rows(sent.rows, +lost);
       this->to_own_units(lost);
     }
-    fused_add(set, -1.0f, +lost, given, size, +lost);
-    this->keep(given, lost, to);
+    this->keep(
+      to,
+      [](auto const& value, auto const& sent) { return value - sent; },
+      given,
+      static_cast<float const*>(lost));
   }
 
   //! Writes what the owner keeps of a chunk of its part, of which so much was lost.
@@ -199,8 +206,12 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
     alignas(64) array lost;
     from_rows(v.rows, +lost);
     this->to_own_units(lost);
-    keep_values(
-      set, lost, draw_of_kept(args, number(), second_rank), owner_kept(), std::size_t{size});
+    map_values(
+      set,
+      [](auto const& value) { return value; },
+      this->keeping(owner_kept(), second_rank),
+      std::size_t{size},
+      +lost);
   }
 
  private:
