@@ -119,6 +119,15 @@ TERSUM_OPERATOR vector_value<floats> within_range(vector_value<floats> const& v)
 }
 //! @}
 
+//! Values of a chunk in the units of a metric.
+template <class Element, class Scale>
+TERSUM_SIMD floats load_values(divided<Element, Scale> const& from)
+{
+  fetch_beyond<false>(from.from);
+  fetch_beyond<false>(from.scales);
+  return load_values(from.from) / larger(load_values(from.scales), broadcast(from.least));
+}
+
 // Sums and conversions.
 
 //! @brief to[i] = Op{}(a[i], b[i]), by the operation's form for vectors, or in a plain loop, which the compiler makes vectors of.
@@ -286,15 +295,6 @@ TERSUM_TARGET inline float square_norm(From from)
   if constexpr (width >= 8) { v = v + exchange<4>(v); }
   if constexpr (width >= 16) { v = v + exchange<8>(v); }
   return v[0];
-}
-
-//! Values of a chunk in the units of a metric.
-template <class Element, class Scale>
-TERSUM_SIMD floats load_values(divided<Element, Scale> const& from)
-{
-  fetch_beyond<false>(from.from);
-  fetch_beyond<false>(from.scales);
-  return load_values(from.from) / larger(load_values(from.scales), broadcast(from.least));
 }
 
 //! The square roots.
