@@ -118,19 +118,15 @@ class host_group {
 
   //! @name Arithmetic
   //! @{
-  TERSUM_EXEC_CHECK_DISABLE
-  template <class Value>
-  [[nodiscard]] TERSUM_INLINE static Value add(Value const& a, Value const& b)
+  [[nodiscard]] TERSUM_INLINE static float add(float a, float b) { return a + b; }
+  [[nodiscard]] TERSUM_INLINE static std::uint32_t add(std::uint32_t a, std::uint32_t b)
   {
     return a + b;
   }
   [[nodiscard]] TERSUM_INLINE static float subtract(float a, float b) { return a - b; }
-  TERSUM_EXEC_CHECK_DISABLE
-  template <class Value>
-  [[nodiscard]] TERSUM_INLINE static Value multiply(Value const& a, Value const& b)
+  [[nodiscard]] TERSUM_INLINE static float multiply(float a, float b)
   {
-    using detail::as_rounded;
-    return as_rounded(a * b);
+    return detail::as_rounded(a * b);
   }
   [[nodiscard]] TERSUM_INLINE static float divide(float a, float b) { return a / b; }
   [[nodiscard]] TERSUM_INLINE static float square_root(float a) { return ::sqrtf(a); }

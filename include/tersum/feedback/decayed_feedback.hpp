@@ -9,7 +9,6 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/feedback/error_feedback.hpp>
-#include <tersum/value.hpp>
 
 #include <cstdint>
 
@@ -31,18 +30,15 @@ struct decayed_feedback {
   std::uint32_t reset_every =
     0;  //!< Each so many exchanges one begins without what was kept; 0: none does.
 
-  TERSUM_OF_VALUES
-  template <class Arithmetic, class Value>
-  [[nodiscard]] TERSUM_HOST_DEVICE Value before(Arithmetic const& math,
-                                                Value const& gradient,
-                                                Value const& kept) const
+  template <class Arithmetic>
+  [[nodiscard]] TERSUM_HOST_DEVICE float before(Arithmetic const& math,
+                                                float gradient,
+                                                float kept) const
   {
     return error_feedback{}.before(math, gradient, kept);
   }
-  TERSUM_OF_VALUES
-  template <class Arithmetic, class Value>
-  [[nodiscard]] TERSUM_HOST_DEVICE Value
-  after(Arithmetic const&, Value const&, Value const& lost, Value const&) const
+  template <class Arithmetic>
+  [[nodiscard]] TERSUM_HOST_DEVICE float after(Arithmetic const&, float, float lost, float) const
   {
     return lost;
   }
@@ -64,11 +60,10 @@ struct averaged_feedback {
   float averaging           = 0.5f;  //!< Of the older average: 0 up to below 1.
   std::uint32_t reset_every = 0;     //!< As in `decayed_feedback`.
 
-  TERSUM_OF_VALUES
-  template <class Arithmetic, class Value>
-  [[nodiscard]] TERSUM_HOST_DEVICE Value before(Arithmetic const& math,
-                                                Value const& gradient,
-                                                Value const& kept) const
+  template <class Arithmetic>
+  [[nodiscard]] TERSUM_HOST_DEVICE float before(Arithmetic const& math,
+                                                float gradient,
+                                                float kept) const
   {
     return error_feedback{}.before(math, gradient, kept);
   }

@@ -8,7 +8,6 @@
 
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
-#include <tersum/value.hpp>
 
 namespace tersum::inline v0 {
 
@@ -25,23 +24,18 @@ struct no_feedback {
 //! rank's rounding and clipping, not what saturates in the sum. Source: Seide et al., 1-bit SGD (Interspeech'14).
 struct error_feedback {
   static constexpr bool enabled   = true;
-  static constexpr bool adds_lost = true;
+  static constexpr bool adds_lost = true;  //!< Vectors do what `before` and `after` say.
   constexpr description describe() const { return {"error_feedback"}; }
 
   //! What is encoded.
-  TERSUM_OF_VALUES
-  template <class Arithmetic, class Value>
-  [[nodiscard]] TERSUM_HOST_DEVICE Value before(Arithmetic const&,
-                                                Value const& gradient,
-                                                Value const& kept) const
+  template <class Arithmetic>
+  [[nodiscard]] TERSUM_HOST_DEVICE float before(Arithmetic const&, float gradient, float kept) const
   {
     return Arithmetic::add(gradient, kept);
   }
   //! What is kept.
-  TERSUM_OF_VALUES
-  template <class Arithmetic, class Value>
-  [[nodiscard]] TERSUM_HOST_DEVICE Value
-  after(Arithmetic const&, Value const&, Value const& lost, Value const&) const
+  template <class Arithmetic>
+  [[nodiscard]] TERSUM_HOST_DEVICE float after(Arithmetic const&, float, float lost, float) const
   {
     return lost;
   }

@@ -149,29 +149,17 @@ class cpu_drawn_coordinates {
     std::uint32_t const size  = count * stride();
     auto* const residual      = args_.residual + first;
     Element const* const from = args_.gradient + first;
-    map_values<true>(
-      set_, [](auto const& a, auto const& b) { return a + b; }, +whole, size, from, residual);
+    add_residual(set_, from, residual, whole, size);
     // Before all is kept, those that are sent are put aside.
     for (std::uint32_t k = 0; k < count; ++k) {
       own[k]   = whole[places[k]];
       rest[k]  = residual[places[k]];
       drawn[k] = from[places[k]];
     }
-    kept_rest<wire_element> const keep;
-    map_values(set_, keep, residual, size, from, +whole, residual);
-    map_values(
-      set_, sent_value<wire_element>{args_.parts.largest}, values() + j, count, +drawn, +own);
-    map_values(
-      set_,
-      [keep](auto const& by, auto const& value, auto const& sent, auto const& before) {
-        return keep(by, value - sent, before);
-      },
-      +rest,
-      count,
-      +drawn,
-      +own,
-      values() + j,
-      +rest);
+    keep_finite_residual(
+      set_, from, whole, static_cast<wire_element const*>(nullptr), 0u, residual, size);
+    convert_sendable(set_, +drawn, own, args_.parts.largest, values() + j, count);
+    keep_finite_residual(set_, +drawn, own, values() + j, 0u, rest, count);
     for (std::uint32_t k = 0; k < count; ++k) { residual[places[k]] = rest[k]; }
   }
 

@@ -20,7 +20,6 @@
 #include <tersum/random/philox.hpp>
 #include <tersum/state.hpp>
 #include <tersum/types.hpp>
-#include <tersum/value.hpp>
 
 #include <cmath>
 #include <cstdint>
@@ -357,12 +356,10 @@ template <class Codec, class Element>
 }
 
 //! @brief What feedback is given of what was kept.
-TERSUM_OF_VALUES
-template <class Codec, class Arithmetic, class Value>
-[[nodiscard]] TERSUM_INLINE Value weighed(Arithmetic const&, float weight, Value const& kept)
+template <class Codec, class Arithmetic>
+[[nodiscard]] TERSUM_INLINE float weighed(Arithmetic const&, float weight, float kept)
 {
-  if constexpr (weighs_kept<Codec>) { return Arithmetic::multiply(Value(weight), kept); }
-  return kept;
+  return weighs_kept<Codec> ? Arithmetic::multiply(weight, kept) : kept;
 }
 
 //! @brief Whether a cast keeps this for the next step, or else what it had kept. Sums of floats below 2^20, which halves are made of,

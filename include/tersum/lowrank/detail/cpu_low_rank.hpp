@@ -86,17 +86,11 @@ class cpu_low_rank {
         to[i]             = args_.codec.feedback.before(host_group{}, value, kept(begin + i));
       }
     } else if constexpr (adds_kept && !Multiplied) {
-      auto const sum = [](auto const& value, auto const& kept) { return value + kept; };
-      map_values<true>(set_, sum, to, size, from, args_.residual + begin);
+      add_residual(set_, from, args_.residual + begin, to, size);
     } else {
       float const above = adds_kept ? 0x1p127f / multiplied_below<wire> * 2 : 1.0f;
       (void)convert_values(set_, from, to, above, size);
-      if (adds_kept) {
-        auto const sum = [above](auto const& value, auto const& kept) {
-          return value * (1 / above) + kept;  // the product is exact
-        };
-        map_values(set_, sum, to, size, to, args_.residual + begin);
-      }
+      if (adds_kept) { fused_add(set_, 1 / above, to, args_.residual + begin, count, to); }
     }
   }
 

@@ -2,133 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Arrays of elements: how vectors load and store them, sums and conversions.
-
-// Gradient elements to vectors of floats and back.
-
-//! @name Gradient elements
-//! @{
-TERSUM_SIMD floats load_values(float const* from) { return load(from); }
-
-TERSUM_SIMD floats load_values(bfloat16 const* from)
-{
-  shorts v;
-  __builtin_memcpy(&v, from, sizeof(v));
-  return from_bits(__builtin_convertvector(v, words) << 16);
-}
-
-//! Makes every NaN the one that `to_float` makes of a half. Clang 14 would compare halves with themselves lane by lane.
-TERSUM_SIMD floats quiet(floats v)
-{
-  auto const size = (integers)(to_bits(v) & 0x7fffffffu);
-  return size > 0x7f800000 ? from_bits(broadcast(0x7fffffffu)) : v;
-}
-
-//! Loads values without that: for sums, whose NaNs `store_values` makes the same.
-template <class Element>
-TERSUM_SIMD floats load_any_nan(Element const* from)
-{
-  return load_values(from);
-}
-
-TERSUM_SIMD floats load_any_nan(half const* from)
-{
-#if TERSUM_SIMD_WIDTH == 16
-  return (floats)_mm512_maskz_cvtph_ps(0xffff,
-                                       _mm256_loadu_si256(reinterpret_cast<__m256i const*>(from)));
-#elif TERSUM_SIMD_WIDTH == 8
-  return (floats)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<__m128i const*>(from)));
-#else
-  shorts v;
-  __builtin_memcpy(&v, from, sizeof(v));
-  words const value     = __builtin_convertvector(v, words);
-  integers const size   = (integers)(value & 0x7fffu);
-  words const bits      = (words)size << 13;
-  words const normal    = bits + (size < 0x7c00 ? broadcast(0x38000000u) : broadcast(0x70000000u));
-  words const subnormal = to_bits(from_bits(bits + 0x38800000u) - broadcast(0x1p-14f));
-  return from_bits((size < 0x0400 ? subnormal : normal) | (value & 0x8000u) << 16);
-#endif
-}
-
-TERSUM_SIMD floats load_values(half const* from) { return quiet(load_any_nan(from)); }
-
-TERSUM_SIMD void store_values(float* to, floats v) { store(to, v); }
-
-//! Rounds to bfloat16s, in the upper halves of the words. The lower halves are undefined.
-TERSUM_SIMD words to_bfloat16s(floats v)
-{
-  words const bits = to_bits(v);
-  return v != v ? broadcast(0x7fff0000u) : bits + 0x7fffu + ((bits >> 16) & 1u);
-}
-
-//! Stores the upper halves of words. Compilers have longer ways where they convert.
-TERSUM_SIMD void store_upper_halves(bfloat16* to, words v)
-{
-#if TERSUM_SIMD_WIDTH == 16
-  typedef std::uint16_t halves __attribute__((vector_size(64)));
-  shorts const out = odd((halves)v, (halves)v);
-#elif TERSUM_SIMD_WIDTH == 8
-  auto const moved = (__m256i)(v >> 16);
-  auto const out =
-    _mm_packus_epi32(_mm256_castsi256_si128(moved), _mm256_extracti128_si256(moved, 1));
-#else
-  shorts const out      = __builtin_convertvector(v >> 16, shorts);
-#endif
-  __builtin_memcpy(to, &out, sizeof(out));
-}
-
-TERSUM_SIMD void store_values(bfloat16* to, floats v) { store_upper_halves(to, to_bfloat16s(v)); }
-
-TERSUM_SIMD void store_values(half* to, floats v)
-{
-#if TERSUM_SIMD_WIDTH >= 8
-  v = v != v ? from_bits(broadcast(0x7fffffffu)) : v;
-#endif
-#if TERSUM_SIMD_WIDTH == 16
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_maskz_cvtps_ph(0xffff, (__m512)v, 0));
-#elif TERSUM_SIMD_WIDTH == 8
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_cvtps_ph((__m256)v, 0));
-#else
-  words const bits      = to_bits(v);
-  integers const size   = (integers)(bits & 0x7fffffffu);
-  words const sign      = (bits >> 16) & 0x8000u;
-  words const subnormal = to_bits(from_bits((words)size) + broadcast(0.5f)) - 0x3f000000u;
-  words const normal    = ((words)size - 0x38000000u + 0xfffu + ((bits >> 13) & 1u)) >> 13;
-  words const finite    = size < 0x38800000 ? subnormal : normal;
-  words const number    = (size < 0x477ff000 ? finite : broadcast(0x7c00u)) | sign;
-  shorts const out =
-    __builtin_convertvector(size > 0x7f800000 ? broadcast(0x7fffu) : number, shorts);
-  __builtin_memcpy(to, &out, sizeof(out));
-#endif
-}
-
-//! Stores means, rounded as by `finite_from_float`.
-template <class Element>
-TERSUM_SIMD floats within_range(floats v)
-{
-  if constexpr (std::is_same_v<Element, half>) {
-    floats const largest = broadcast(65504.0f);
-    v                    = larger(-largest, smaller(largest, v));
-  }
-  return v;
-}
-template <class Element>
-TERSUM_OPERATOR vector_value<floats> within_range(vector_value<floats> const& v)
-{
-  return within_range<Element>(v.v);
-}
-//! @}
-
-//! Values of a chunk in the units of a metric.
-template <class Element, class Scale>
-TERSUM_SIMD floats load_values(divided<Element, Scale> const& from)
-{
-  fetch_beyond<false>(from.from);
-  fetch_beyond<false>(from.scales);
-  return load_values(from.from) / larger(load_values(from.scales), broadcast(from.least));
-}
-
-// Sums and conversions.
+//! Arrays of elements: sums and conversions.
 
 //! @brief to[i] = Op{}(a[i], b[i]), by the operation's form for vectors, or in a plain loop, which the compiler makes vectors of.
 template <class Op, class Element>
@@ -149,28 +23,132 @@ TERSUM_TARGET void reduce_stretch(Element* to,
   for (; i < count; ++i) { to[i] = Op{}(a[i], b[i]); }
 }
 
-//! Stores what feedback keeps, `kept_value` of each.
-TERSUM_SIMD void store_values(kept_at<float> const& at, floats v) { store(at.to, v); }
-
-TERSUM_SIMD void store_values(kept_at<bfloat16> const& at, floats v)
+//! @brief to[i] = factor * a[i] + b[i] with one rounding.
+TERSUM_TARGET inline void fused_add(
+  float factor, float const* a, float const* b, int count, float* to)
 {
-  words const draw  = (lane_index() * draw_stride + at.draw) & 0xffffu;
-  words const bits  = to_bits(v);
-  words const moved = (bits & 0x7fffffffu) < largest_kept ? bits + draw : bits;
-  store_upper_halves(at.to, moved);
+  int i = 0;
+  if (
+    factor * factor ==
+    1.0f) {  // the product is exact, and instruction sets without an fma make one of many instructions
+    for (; i + width <= count; i += width) {
+      store(to + i, broadcast(factor) * load(a + i) + load(b + i));
+    }
+  }
+  for (; i + width <= count; i += width) {
+    store(to + i, fma_of_few_bits(broadcast(factor), load(a + i), load(b + i)));
+  }
+  for (; i < count; ++i) { to[i] = ::fmaf(factor, a[i], b[i]); }
 }
 
-//! @brief to[i] = function(from[i]...), which is a function of values. If it is to `Fetch`, it prefetches beyond what it reads.
-template <bool Fetch = false, class Function, class To, class... From>
-TERSUM_TARGET inline void map_values(Function function, To to, std::size_t count, From... from)
+//! @brief to[i] += factor * from[i] with one rounding.
+template <class Element>
+TERSUM_TARGET inline void add_scaled(Element const* from,
+                                     float factor,
+                                     float* to,
+                                     std::size_t count)
+{
+  std::size_t i = 0;
+  for (; i + width <= count; i += width) {
+    store(to + i, fma_of_few_bits(load_values(from + i), broadcast(factor), load(to + i)));
+  }
+  for (std::size_t left = count % width; left > 0; --left, ++i) {
+    to[i] = ::fmaf(to_float(from[i]), factor, to[i]);
+  }
+}
+
+//! @brief to[i] = from[i] + residual[i] in float.
+template <class Element, class Residual>
+TERSUM_TARGET inline void add_residual(Element const* from,
+                                       Residual const* residual,
+                                       float* to,
+                                       std::size_t count)
+{
+  std::size_t i = 0;
+  for (; i + width <= count; i += width) {
+    fetch_beyond<false>(from + i);
+    fetch_beyond<false>(residual + i);
+    store(to + i, load_values(from + i) + load_values(residual + i));
+  }
+  for (; i < count; ++i) { to[i] = to_float(from[i]) + to_float(residual[i]); }
+}
+
+//! Stores what feedback keeps, `kept_value` of each.
+TERSUM_SIMD void store_kept(float* to, floats v, std::uint32_t) { store(to, v); }
+
+TERSUM_SIMD void store_kept(bfloat16* to, floats v, std::uint32_t first_draw)
+{
+  words const draw  = (lane_index() * draw_stride + first_draw) & 0xffffu;
+  words const bits  = to_bits(v);
+  words const moved = (bits & 0x7fffffffu) < largest_kept ? bits + draw : bits;
+  store_upper_halves(to, moved);
+}
+
+//! @brief residual[i] = kept_value(from[i]).
+template <class Residual>
+TERSUM_TARGET inline void keep_values(float const* from,
+                                      std::uint32_t draw,
+                                      Residual* residual,
+                                      std::size_t count)
 {
   std::size_t const whole = count - count % width;  // which g++ 12 sees to leave nothing of a chunk
-  for (std::size_t i = 0; i < whole; i += width) {
-    if constexpr (Fetch) { (fetch_beyond<false>(from + i), ...); }
-    store_values(to + i, function(vector_value<floats>(load_values(from + i))...).v);
+  std::size_t i           = 0;
+  for (; i < whole; i += width, draw += width * draw_stride) {
+    store_kept(residual + i, load(from + i), draw);
   }
-  for (std::size_t i = whole; i < count; ++i) {
-    store_value(to + i, function(to_float(from[i])...));
+  for (; i < count; ++i, draw += draw_stride) { residual[i] = kept_value<Residual>(from[i], draw); }
+}
+
+//! @brief Whether values can be sent as elements of this type: see `sendable_below`.
+template <class Sent>
+TERSUM_SIMD auto are_sendable(floats v)
+{
+  return (to_bits(v) & 0x7fffffffu) < float_bits(sendable_below<Sent>);
+}
+
+//! @brief to[i] = bounded_from_float(from[i], largest), or a NaN where gradient[i] cannot be sent.
+template <class Element, class To>
+TERSUM_TARGET inline void convert_sendable(
+  Element const* gradient, float const* from, float largest, To* to, std::size_t count)
+{
+  floats const most = broadcast(largest), least = -most;
+  std::size_t i = 0;
+  for (; i + width <= count; i += width) {
+    floats const v    = load(from + i);
+    floats const sent = larger(least, smaller(most, v));
+    store_values(to + i,
+                 are_sendable<To>(load_values(gradient + i)) ? sent
+                                                             : from_bits(broadcast(0x7fffffffu)));
+  }
+  for (std::size_t left = count % width; left > 0; --left, ++i) {
+    float const nan = bits_float(0x7fffffffu);
+    bool const can  = is_sendable<To>(to_float(gradient[i]));
+    to[i]           = bounded_from_float<To>(can ? from[i] : nan, largest);
+  }
+}
+
+//! @brief residual[i] = kept_value(whole[i] - sent[i]), or of whole[i] if `sent` is null. It stays as it was where gradient[i] cannot
+//! be sent, and where it would not be finite.
+template <class Sent, class Element, class Residual>
+TERSUM_TARGET inline void keep_finite_residual(Element const* gradient,
+                                               float const* whole,
+                                               Sent const* sent,
+                                               std::uint32_t draw,
+                                               Residual* residual,
+                                               std::size_t count)
+{
+  std::size_t i = 0;
+  for (; i + width <= count; i += width, draw += width * draw_stride) {
+    floats rest = load(whole + i);
+    if (sent != nullptr) { rest = rest - load_values(sent + i); }
+    auto const known = are_sendable<Sent>(load_values(gradient + i)) & are_sendable<float>(rest);
+    store_kept(residual + i, known ? rest : load_values(residual + i), draw);
+  }
+  for (; i < count; ++i, draw += draw_stride) {
+    float const rest = sent == nullptr ? whole[i] : whole[i] - to_float(sent[i]);
+    if (is_sendable<Sent>(to_float(gradient[i])) && is_finite(rest)) {
+      residual[i] = kept_value<Residual>(rest, draw);
+    }
   }
 }
 
@@ -254,47 +232,36 @@ TERSUM_TARGET inline float largest_of(From from, int count)
   return bits_float(most);
 }
 
-//! @brief Adds neighbours among the lanes of `Count` vectors until one vector is left.
-template <int Count, std::size_t Room>
-TERSUM_SIMD void add_pairs(floats (&sums)[Room])
+//! `raised_scale` of each.
+TERSUM_SIMD floats raised_scales(floats kept, float least)
 {
-  if constexpr (Count > 1) {
-    TERSUM_UNROLL
-    for (int i = 0; i < Count / 2; ++i) {
-      sums[i] = even(sums[2 * i], sums[2 * i + 1]) + odd(sums[2 * i], sums[2 * i + 1]);
-    }
-    add_pairs<Count / 2>(sums);
-  }
+  return larger(kept, broadcast(least));
 }
 
-//! @brief The squared norm of a chunk by the tree of `chunk_norms`.
-template <int Size, chunk_pointer From>
-TERSUM_TARGET inline float square_norm(From from)
+//! Values of a chunk in the units of a metric.
+template <class Element, class Scale>
+TERSUM_SIMD floats load_values(divided<Element, Scale> const& from)
 {
-  constexpr int vectors = (Size < 256 ? Size : 256) / width;
-  constexpr int group   = minimum(vectors, width == 16 ? 16 : 8);  // as many as registers hold
-  floats sums[extent(vectors)];
-  for (int first = 0; first < vectors; first += group) {
-    floats some[extent(group)] = {};
-    for (int block = 0; block < Size; block += 256) {
-      TERSUM_UNROLL
-      for (int i = 0; i < group; ++i) {
-        From const at = from + (block + (first + i) * width);
-        fetch_beyond<false>(at);
-        floats const v = load_values(at);
-        some[i]        = fma(v, v, some[i]);
-      }
-    }
-    TERSUM_UNROLL
-    for (int i = 0; i < group; ++i) { sums[first + i] = some[i]; }
+  fetch_beyond<false>(from.from);
+  fetch_beyond<false>(from.scales);
+  return load_values(from.from) / raised_scales(load_values(from.scales), from.least);
+}
+
+//! @brief to[i] = from[i] * scale, rounded as a mean is.
+template <class Element, class Scale>
+TERSUM_TARGET inline void multiply_by_scales(
+  float const* from, Scale const* scales, float least, Element* to, std::size_t count)
+{
+  std::size_t i = 0;
+  for (; i + width <= count; i += width) {
+    fetch_beyond<false>(scales + i);
+    fetch_beyond<true>(to + i);
+    floats const v = load(from + i) * raised_scales(load_values(scales + i), least);
+    store_values(to + i, within_range<Element>(v));
   }
-  add_pairs<vectors>(sums);
-  floats v = sums[0];
-  v        = v + exchange<1>(v);
-  v        = v + exchange<2>(v);
-  if constexpr (width >= 8) { v = v + exchange<4>(v); }
-  if constexpr (width >= 16) { v = v + exchange<8>(v); }
-  return v[0];
+  for (; i < count; ++i) {
+    to[i] = finite_from_float<Element>(from[i] * raised_scale(to_float(scales[i]), least));
+  }
 }
 
 //! The square roots.
@@ -355,7 +322,7 @@ TERSUM_SIMD void store_values(multiplied<Element, Scale, Keeps> const& at, float
   fetch_beyond<true>(at.to);
   fetch_beyond<Keeps, tuning{}.cpu.read_ahead>(at.scales);
   floats const kept   = load_values(at.scales);
-  floats const raised = larger(kept, broadcast(at.least));
+  floats const raised = raised_scales(kept, at.least);
   store_values(at.to, within_range<Element>(v * raised));
   if constexpr (Keeps) {
     floats const next = average_squares<Scale>(v, kept, raised, at.steps, at.inverse);

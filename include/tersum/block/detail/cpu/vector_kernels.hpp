@@ -102,79 +102,6 @@ template <quantizer Quantizer, class Value>
   }
 }
 
-//! @brief Where feedback keeps values of a chunk, in place of a pointer: CPU kernels round to what is kept where they store.
-template <class Residual>
-struct kept_at {
-  Residual* to;
-  std::uint32_t draw;  //!< Of the first coordinate.
-
-  [[nodiscard]] kept_at operator+(std::size_t index) const
-  {
-    return {to + index, draw + static_cast<std::uint32_t>(index) * draw_stride};
-  }
-};
-
-//! @name Functions of values where casts are fed back
-//! @{
-//! @brief Whether a value can be sent as an element of this type: `is_sendable`.
-template <class Sent, class Value>
-[[nodiscard]] auto can_be_sent(Value const& value)
-{
-  return magnitude_of(value) < Value(sendable_below<Sent>);
-}
-
-//! @brief A value within what the sum of all ranks can hold, or a NaN where what it was measured by cannot be sent.
-template <class Sent>
-struct sent_value {
-  float largest;
-
-  template <class Value>
-  [[nodiscard]] Value operator()(Value const& measured, Value const& value) const
-  {
-    Value const bounded = larger(Value(-largest), smaller(Value(largest), value));
-    return select(can_be_sent<Sent>(measured), bounded, Value(bits_float(0x7fffffffu)));
-  }
-};
-
-//! @brief What is missing, or what was kept before where nothing can be sent or that is not finite.
-template <class Sent>
-struct kept_rest {
-  template <class Value>
-  [[nodiscard]] Value operator()(Value const& measured, Value const& rest, Value const& kept) const
-  {
-    return select(can_be_sent<Sent>(measured), select(can_be_sent<float>(rest), rest, kept), kept);
-  }
-};
-//! @}
-
-//! @name Functions of values that vectors have forms of
-//! @{
-//! fma(a, b, c) of operands of few bits, of whose sums many lie halfway between two floats.
-TERSUM_HOST_INLINE float fma_of_few_bits(float a, float b, float c) { return ::fmaf(a, b, c); }
-
-//! What `from_float` rounds as `finite_from_float` does.
-template <class Element>
-TERSUM_HOST_INLINE float within_range(float v)
-{
-  constexpr float largest = 65504.0f;
-  return std::is_same_v<Element, half> ? larger(-largest, smaller(largest, v)) : v;
-}
-//! @}
-
-//! Stores one value as vectors store theirs.
-//! @{
-template <class Element>
-void store_value(Element* to, float value)
-{
-  *to = from_float<Element>(value);
-}
-template <class Residual>
-void store_value(kept_at<Residual> const& at, float value)
-{
-  *at.to = kept_value<Residual>(value, at.draw);
-}
-//! @}
-
 //! @brief Fills a chunk that has not travelled: with zeros, or with NaNs.
 template <class Element>
 void fill_chunk(Element* to, std::uint32_t count, float value)
@@ -197,9 +124,16 @@ void encode_chunk(instruction_set set, Codec const& codec, Arguments&&... argume
 }
 
 // clang-format off
+TERSUM_KERNEL(fused_add)
+TERSUM_KERNEL(add_scaled)
+TERSUM_KERNEL(add_residual)
+TERSUM_KERNEL(convert_sendable)
+TERSUM_KERNEL(keep_values)
+TERSUM_KERNEL(keep_finite_residual)
 TERSUM_KERNEL(convert_values)
 TERSUM_KERNEL(add_values)
 TERSUM_KERNEL(largest_of)
+TERSUM_KERNEL(multiply_by_scales)
 TERSUM_KERNEL(load_whole)
 TERSUM_KERNEL(store_whole)
 
@@ -212,8 +146,8 @@ TERSUM_KERNEL(store_whole)
     TERSUM_DISPATCH(instructions, wide, name<__VA_ARGS__>(arguments...));                          \
   }
 TERSUM_KERNEL_OF(reduce_stretch, true, TERSUM_LIST(class Op), Op)
-TERSUM_KERNEL_OF(map_values, true, TERSUM_LIST(bool... Fetch), Fetch...)
 TERSUM_KERNEL_OF(square_norm, true, TERSUM_LIST(int Size), Size)
+TERSUM_KERNEL_OF(largest_magnitude, Codec::chunk_size >= 256, TERSUM_LIST(class Codec), Codec)
 TERSUM_KERNEL_OF(decode_chunk, (Codec::chunk_size >= 256 && (Codec::rotates_chunks || !(std::is_same_v<std::decay_t<Arguments>, float*> || ...))), TERSUM_LIST(class Codec), Codec)
 TERSUM_KERNEL_OF(rotate_to_rows, Size >= 512, TERSUM_LIST(int Size, bool... Rotate), Size, Rotate...)
 TERSUM_KERNEL_OF(rotate_from_rows, Size >= 512, TERSUM_LIST(int Size, bool... Rotate), Size, Rotate...)

@@ -71,91 +71,72 @@ class chunk_in_rows {
     if (is_whole()) {
       body(from);
     } else {
-      read_copy([](auto const& value) { return value; }, body, from);
+      read_copy([&](int i) { return to_float(from[i]); }, body);
     }
   }
   template <class Body>
   requires codes_differences<Codec>
   void read(Element const* from, kept_element const*, Body const& body) const
   {
-    read_copy([](auto const& value, auto const& held) { return value - held; },
-              body,
-              from,
-              args.parts.held + (from - args.gradient));
+    float const* const held = args.parts.held + (from - args.gradient);
+    read_copy([&](int i) { return math::subtract(to_float(from[i]), held[i]); }, body);
   }
   template <class Body>
   requires feeds_back<Codec>
   void read(Element const* from, kept_element const* before, Body const& body) const
   {
-    read_copy(
-      [fed = fed_back()](auto const& value, auto const& kept) { return fed.before(value, kept); },
-      body,
-      from,
-      before);
+    alignas(64) float room[extent(kept_room)];
+    auto const* const weighed = with_weight(before, length(), room);
+    if constexpr (has_adds_lost<typename Codec::feedback_type>) {
+      alignas(64) array copy;
+      add_residual(set, from, weighed, copy, entry.length);
+      std::fill(copy + length(), copy + size, 0.0f);
+      body(static_cast<float const*>(copy));
+    } else {
+      auto const& feedback = args.codec.feedback;
+      read_copy(
+        [&](int i) { return feedback.before(math{}, to_float(from[i]), to_float(weighed[i])); },
+        body);
+    }
   }
 
-  //! What feedback says in this step, as functions of values.
-  struct feedback_of_values {
-    typename Codec::feedback_type feedback;
-    float weight;
+  //! Room for what was kept where it cannot be used in place.
+  static constexpr int kept_room = weighs_kept<Codec> ? size : 1;
 
-    template <class Value>
-    [[nodiscard]] Value weighed(Value const& kept) const
-    {
-      return detail::weighed<Codec>(math{}, weight, kept);
-    }
-    template <class Value>
-    [[nodiscard]] Value before(Value const& value, Value const& kept) const
-    {
-      if constexpr (requires { feedback.before(math{}, value, kept); }) {
-        return feedback.before(math{}, value, weighed(kept));
-      } else {
-        return by_lanes([*this](float of, float by) { return feedback.before(math{}, of, by); },
-                        value,
-                        weighed(kept));
-      }
-    }
-    template <class Value>
-    [[nodiscard]] Value after(Value const& value, Value const& lost, Value const& kept) const
-    {
-      if constexpr (requires { feedback.after(math{}, value, lost, kept); }) {
-        return feedback.after(math{}, value, lost, weighed(kept));
-      } else {
-        return by_lanes(
-          [*this](float of, float by, float old) { return feedback.after(math{}, of, by, old); },
-          value,
-          lost,
-          weighed(kept));
-      }
-    }
-  };
-  [[nodiscard]] feedback_of_values fed_back() const
+  //! What was kept with the weight of this step: itself, or in `room`.
+  [[nodiscard]] auto const* with_weight(kept_element const* before, int, float*) const
   {
-    return {args.codec.feedback, weight_of_kept(args)};
+    return before;
   }
-
-  //! Where feedback keeps what this rank, or the owner of a part, lost of the chunk.
-  [[nodiscard]] kept_at<kept_element> keeping(kept_element* to, std::uint32_t rank) const
+  [[nodiscard]] float const* with_weight(kept_element const* before,
+                                         int count,
+                                         float* room) const requires weighs_kept<Codec>
   {
-    return {to, draw_of_kept(args, number(), rank)};
+    auto const values = static_cast<std::size_t>(count);
+    static_cast<void>(convert_values(set, before, room, weight_of_kept(args), values));
+    return room;
   }
 
   //! Writes what feedback keeps of the chunk.
-  //! @param lost    What is missing of a value, a function of values of it and of the others.
   //! @param values  What was to be sent.
-  template <class Lost, class... Others>
-  void keep(kept_element* to, Lost const& lost, float const* values, Others const*... others) const
+  //! @param lost    What is missing in what was sent.
+  void keep(float const* values, float const* lost, kept_element* to) const
   {
-    map_values(
-      set,
-      [fed = fed_back(), lost](auto const& value, auto const& kept, auto const&... of) {
-        return fed.after(value, lost(value, of...), kept);
-      },
-      keeping(to, args.rank),
-      entry.length,
-      values,
-      static_cast<kept_element const*>(to),
-      others...);
+    std::uint32_t draw = draw_of_kept(args, number(), args.rank);
+    if constexpr (has_adds_lost<typename Codec::feedback_type>) {
+      keep_values(set, lost, draw, to, entry.length);
+    } else {
+      for (int i = 0; i < length(); ++i, draw += draw_stride) {
+        to[i] = kept_value<kept_element>(after(values[i], lost[i], to[i]), draw);
+      }
+    }
+  }
+
+  //! What feedback says of one value.
+  [[nodiscard]] float after(float value, float lost, kept_element before) const
+  {
+    float const kept = weighed<Codec>(math{}, weight_of_kept(args), to_float(before));
+    return args.codec.feedback.after(math{}, value, lost, kept);
   }
 
   //! Values that `read` gave in the units of the metric.
@@ -215,64 +196,85 @@ class chunk_in_rows {
   void to_own_units(float*) const {}
   void to_own_units(float* values) const requires in_metric<Codec>
   {
-    scale_back(values, scales(), least(), values, entry.length);
+    multiply_by_scales(set, values, scales(), least(), values, entry.length);
     std::fill(values + entry.length, values + size, 0.0f);
   }
 
-  //! Decodes to memory, in the units of the gradient again, where `decode_to(at)` writes all values in those of the metric, to floats, by
+  //! Decodes to the gradient, in its units again, where `decode_to(to)` writes all values in those of the metric, to floats, by
   //! `multiplied`, or, without a metric, to elements. Scales that the library keeps follow the values.
-  template <class To, class Decode>
-  void leave_metric(To* to, Decode const& decode_to) const
+  template <class Decode>
+  void leave_metric(Decode const& decode_to) const
   {
-    leave_metric(0, entry.length, to, decode_to);
+    leave_metric(0, entry.length, gradient(), decode_to);
   }
-  template <class To, class Decode>
+  template <class Decode>
+  requires in_metric<Codec>
+  void leave_metric(Decode const& decode_to) const
+  {
+    using whole = multiplied<Element, metric_scale<Codec>, false>;
+    decode_by(whole{gradient(), scales(), least(), 1.0f, 1.0f, 0}, decode_to);
+  }
+  template <class Decode>
   requires keeps_metric<Codec>
-  void leave_metric(To* to, Decode const& decode_to) const
+  void leave_metric(Decode const& decode_to) const
   {
     auto const& metric  = args.codec.metric;
     float const largest = largest_of(set, scales(), length());
     float const lowest  = least_scale(math{}, metric, largest);
     bool const keeps    = !step_is_poisoned(args);
     if constexpr (has_steps_averaged<typename Codec::metric_type>) {
-      using whole       = multiplied<To, metric_scale<Codec>, true>;
+      using whole       = multiplied<Element, metric_scale<Codec>, true>;
       float const steps = metric.steps_averaged(static_cast<float>(args.header->step));
       bool const usual  = steps >= 1.0f && steps < 0x1p60f;
-      if (is_whole() && keeps && usual && !is_unknown_scale(largest)) {
+      if (keeps && usual && !is_unknown_scale(largest)) {
         std::uint32_t const draw = first_draw(number(), args.header->sign_key);
-        decode_to(whole{to, scales(), lowest, steps, 1.0f / steps, draw});
+        decode_by(whole{gradient(), scales(), lowest, steps, 1.0f / steps, draw}, decode_to);
         return;
       }
     }
     alignas(64) array values;
     decode_to(+values);
-    scale_back(values, scales(), lowest, to, entry.length);
+    multiply_by_scales(set, values, scales(), lowest, gradient(), entry.length);
     if (keeps) { keep_scales(values, largest, lowest); }
   }
 
-  //! The same of `count` values from coordinate `first` of the chunk on. No scales follow.
-  template <class To, class Decode>
-  void leave_metric(std::uint64_t first, std::uint64_t count, To* to, Decode const& decode_to) const
+  //! The same of `count` values from coordinate `first` of the chunk on, to memory of their own. No scales follow.
+  template <class Decode>
+  void leave_metric(std::uint64_t first,
+                    std::uint64_t count,
+                    Element* to,
+                    Decode const& decode_to) const
   {
     if (count == std::uint64_t{size}) {
       decode_to(to);
     } else {
-      To copy[extent(size)];
+      Element copy[extent(size)];
       decode_to(+copy);
       std::copy_n(copy + first, count, to);
     }
   }
-  template <class To, class Decode>
+  template <class Decode>
   requires in_metric<Codec>
-  void leave_metric(std::uint64_t first, std::uint64_t count, To* to, Decode const& decode_to) const
+  void leave_metric(std::uint64_t first,
+                    std::uint64_t count,
+                    Element* to,
+                    Decode const& decode_to) const
   {
-    if (count == std::uint64_t{size}) {
-      decode_to(multiplied<To, metric_scale<Codec>, false>{to, scales(), least(), 1.0f, 1.0f, 0});
-    } else {
-      alignas(64) array decoded;
-      decode_to(+decoded);
-      scale_back(decoded + first, scales() + first, least(), to, count);
-    }
+    alignas(64) array decoded;
+    decode_to(+decoded);
+    multiply_by_scales(set, decoded + first, scales() + first, least(), to, count);
+  }
+
+  //! Decoded values in the units of the gradient, in place. Scales that the library keeps follow them.
+  void leave_metric_in_place(array& values) const { to_own_units(values); }
+  void leave_metric_in_place(array& values) const requires keeps_metric<Codec>
+  {
+    alignas(64) array decoded;
+    std::copy_n(values, size, decoded);
+    float const largest = largest_of(set, scales(), length());
+    float const lowest  = least_scale(math{}, args.codec.metric, largest);
+    to_own_units(values);
+    if (!step_is_poisoned(args)) { keep_scales(decoded, largest, lowest); }
   }
 
   //! All values of a chunk that has not travelled: zeros, or NaN.
@@ -298,30 +300,32 @@ class chunk_in_rows {
   }
 
  private:
-  //! Calls body with an array of what a function of values gives for each coordinate.
-  template <class Function, class Body, class... From>
-  void read_copy(Function const& function, Body const& body, From const*... from) const
+  //! Calls body with an array of what value(i) gives for each coordinate.
+  template <class Value, class Body>
+  void read_copy(Value const& value, Body const& body) const
   {
     alignas(64) array copy;
-    map_values<true>(set, function, +copy, entry.length, from...);
+    for (int i = 0; i < length(); ++i) { copy[i] = value(i); }
     std::fill(copy + length(), copy + size, 0.0f);
     body(static_cast<float const*>(copy));
   }
 
-  //! to[i] = values[i] * scale, rounded as a mean is.
-  template <class Scale, class To>
-  void scale_back(
-    float const* values, Scale const* scales, float lowest, To* to, std::uint64_t count) const
+  //! What the kernels do, of which those of chunks that are not whole get copies.
+  template <bool Keeps, class Scale, class Decode>
+  void decode_by(multiplied<Element, Scale, Keeps> whole, Decode const& decode_to) const
   {
-    map_values<true>(
-      set,
-      [lowest](auto const& value, auto const& scale) {
-        return within_range<To>(value * raised_scale(scale, lowest));
-      },
-      to,
-      count,
-      values,
-      scales);
+    if (is_whole()) {
+      decode_to(whole);
+      return;
+    }
+    Element copy[extent(size)];
+    Scale padded[extent(size)];
+    std::fill(std::copy_n(scales(), entry.length, padded), padded + size, Scale{});
+    whole.to     = copy;
+    whole.scales = padded;
+    decode_to(whole);
+    std::copy_n(copy, entry.length, gradient());
+    if constexpr (Keeps) { std::copy_n(padded, entry.length, scales()); }
   }
 
   //! The scales after a chunk was decoded, by the metric's plain form. Overwrites the values.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! What ranks agree on of a chunk, and chunks to codes that are summed, or to values of a type, and back on the CPU.
+//! Chunks to codes that are summed, or to values of a type, and back on the CPU.
 
 #pragma once
 
@@ -11,7 +11,6 @@
 #include <tersum/codec.hpp>
 #include <tersum/exchange/detail/cpu/chunk_in_rows.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/exchange/detail/steps.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/execute/instruction_set.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
@@ -23,83 +22,6 @@
 #include <type_traits>
 
 namespace tersum::inline v0::detail {
-
-//! @brief A chunk of which scalars are measured that the ranks agree on.
-template <class Codec, class Element>
-class measured_in_rows : chunk_in_rows<Codec, Element> {
-  using base = chunk_in_rows<Codec, Element>;
-  using base::args;
-  using base::number;
-  using base::set;
-  using base::size;
-  using typename base::array;
-  using typename base::math;
-  using scalar = typename Codec::norm_scalar;
-
- public:
-  using base::base;
-
-  void measure() const
-  {
-    scalar& agreed = static_cast<scalar*>(args.agreed)[number()];
-    this->read_in_units([&](auto from) {
-      if constexpr (measures_plainly<Codec>) {
-        agreed = to_agreed<typename Codec::range_type>(inspected(args, measured_plainly(from)));
-      } else if constexpr (measures_magnitudes<Codec>) {
-        agreed = to_agreed<scalar>(inspected(args, magnitude(from)), true);
-      }
-      if constexpr (measures_norms<Codec>) {
-        float norm = inspected(args, square_norm<size>(set, from));
-        // The rotated copy is not normalized; its length is a power of two.
-        if (Codec::rotates_all) { norm = norm / static_cast<float>(chunks() * size); }
-        if (norms_travel<Codec>) {
-          agreed = to_agreed<scalar>(norm, false);
-        } else {
-          args.steps[number()].encode = norm;
-        }
-      }
-    });
-  }
-
- private:
-  //! Of the tensor.
-  [[nodiscard]] std::uint64_t chunks() const { return args.records[this->entry.tensor].chunks; }
-
-  //! The largest of the rotated values, in units of those that are not.
-  template <class From>
-  [[nodiscard]] float magnitude(From from) const
-  {
-    float most = 0;
-    this->rotated(from, [&](auto rotated) {
-      if (Codec::rotates_chunks) {
-        alignas(64) array rows;
-        rotate_to_rows<size>(set, args.header->sign_key, number(), rotated, +rows);
-        most = largest_of(set, +rows, size);
-      } else {
-        most = largest_of(set, rotated, size);
-      }
-    });
-    if constexpr (Codec::rotates_chunks || Codec::rotates_in_memory || Codec::rotates_all) {
-      most = most / rotation_root<Codec>(chunks());
-    }
-    return most;
-  }
-
-  //! What the range's plain form measures.
-  template <class From>
-  [[nodiscard]] float measured_plainly(From from) const
-  {
-    alignas(64) array x;
-    array scratch;
-    load_whole(set, from, x, size);
-    if constexpr (Codec::range_type::measures_rotated && !Codec::rotates_all) {
-      args.codec.rotator.forward(math{}, x, scratch, this->key());
-      float const root = rotation_root<Codec>(1);
-      for (float& value : x) { value = value / root; }
-    }
-    return args.codec.coder.range.measure(math{}, x, scratch);
-  }
-};
 
 //! @brief A chunk that travels in values of a type.
 template <class Codec, class Element>
@@ -158,7 +80,7 @@ class cast_in_rows : chunk_in_rows<Codec, Element> {
       return;
     }
     float const share = 1.0f / static_cast<float>(args.world);
-    this->leave_metric(this->gradient(), [&](auto whole) {
+    this->leave_metric([&](auto whole) {
       if (stays_) {
         this->store_unsent(0.0f, whole);
       } else if (!receive(share, whole) && !keeps_metric<Codec>) {
@@ -216,37 +138,32 @@ class cast_in_rows : chunk_in_rows<Codec, Element> {
   //! @param measured  What says whether a value can be sent.
   //! @param whole     The values in units of the gradient.
   //! @{
-  template <class Measured>
+  template <class Measured, class Value, class Whole>
   requires feeds_back<Codec>
-  void send(Measured const* measured, float const* values, float const* whole) const
+  void send(Measured const* measured, Value const* values, Whole const* whole) const
   {
-    alignas(64) array own;
-    // What is missing of a zero is a zero; in a metric it is a positive one.
-    std::fill_n(own, size, in_metric<Codec> ? -0.0f : 0.0f);
     if (!stays_) {
-      map_values(set,
-                 sent_value<wire_element>{args.parts.largest},
-                 wire_,
-                 std::size_t{size},
-                 measured,
-                 values);
-      static_cast<void>(convert_values(set, wire_, own, 1.0f, entry.length));
+      convert_sendable(set, measured, values, args.parts.largest, wire_, std::size_t{size});
     }
     if (step_is_poisoned(args)) { return; }
-    this->to_own_units(own);
-    auto* const kept = this->kept();
-    map_values(
-      set,
-      [fed = this->fed_back()](
-        auto const& by, auto const& value, auto const& sent, auto const& before) {
-        return kept_rest<wire_element>{}(by, fed.after(value, value - sent, before), before);
-      },
-      this->keeping(kept, args.rank),
-      entry.length,
-      measured,
-      whole,
-      static_cast<float const*>(own),
-      kept);
+    auto* const kept   = this->kept();
+    std::uint32_t draw = draw_of_kept(args, this->number(), args.rank);
+    if constexpr (has_adds_lost<typename Codec::feedback_type> && !in_metric<Codec>) {
+      wire_element const* const sent = stays_ ? nullptr : wire_;
+      keep_finite_residual(set, measured, whole, sent, draw, kept, entry.length);
+    } else {
+      alignas(64) array own;
+      // What is missing of a zero is a zero; in a metric it is a positive one.
+      std::fill_n(own, size, in_metric<Codec> ? -0.0f : 0.0f);
+      if (!stays_) { static_cast<void>(convert_values(set, wire_, own, 1.0f, entry.length)); }
+      this->to_own_units(own);
+      for (std::uint32_t i = 0; i < entry.length; ++i, draw += draw_stride) {
+        float const rest = this->after(whole[i], math::subtract(whole[i], own[i]), kept[i]);
+        if (is_sendable<wire_element>(to_float(measured[i])) && is_kept<Codec>(rest)) {
+          kept[i] = kept_value<residual_element<Codec>>(rest, draw);
+        }
+      }
+    }
   }
   template <class Measured, class Value, class Whole>
   void send(Measured const*, Value const* values, Whole const*) const
@@ -301,15 +218,17 @@ class codes_in_rows : chunk_in_rows<Codec, Element> {
       }
       if (step_is_poisoned(args)) { return; }
       if (stays()) {
-        this->keep(
-          to, [](auto const& value) { return value; }, from);
+        this->keep(from, from, to);
         return;
       }
       float const decoded = -(step.decode * static_cast<float>(args.world));
-      auto const lost     = [decoded](auto const& value, auto const& codes) {
-        return fma_of_few_bits(codes, std::remove_cvref_t<decltype(codes)>(decoded), value);
-      };
-      this->keep(to, lost, from, static_cast<float const*>(own));
+      if constexpr (has_adds_lost<typename Codec::feedback_type> &&
+                    std::is_same_v<kept_element, float>) {
+        fused_add(set, decoded, own, from, this->length(), to);
+      } else {
+        fused_add(set, decoded, own, from, this->length(), own);
+        this->keep(from, own, to);
+      }
     });
   }
 
@@ -323,7 +242,7 @@ class codes_in_rows : chunk_in_rows<Codec, Element> {
       decode_chunk<Codec>(
         set, args.world, key, number(), step.decode, words, args.rotated + number() * size, step);
     } else {
-      this->leave_metric(this->gradient(), [&](auto whole) {
+      this->leave_metric([&](auto whole) {
         if (stays()) {
           this->store_unsent(0.0f * step.decode, whole);
           return;

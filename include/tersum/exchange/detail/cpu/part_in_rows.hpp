@@ -2,19 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! A chunk of parts in the hand of a thread of the CPU, and its codes, whatever the quantizer.
+//! A chunk of parts in the hand of a thread of the CPU.
 
 #pragma once
 
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
-#include <tersum/concepts.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/cpu/chunk_in_rows.hpp>
+#include <tersum/exchange/detail/cpu/cpu_chunk_codes.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/execute/instruction_set.hpp>
-#include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/quantize/dither.hpp>
 
 #include <algorithm>
@@ -23,65 +22,6 @@
 #include <type_traits>
 
 namespace tersum::inline v0::detail {
-
-//! @brief Chunks of `Size` values under a quantizer. It is specialized here for codebooks, and where other quantizers are.
-//!
-//! `encode` writes the codes of values, which lie as rotation leaves them, and returns the chunk's scale. `add` adds `scale`
-//! times the decoded codes to values, or overwrites the values if they are `fresh`. Products are added with one rounding.
-template <class Quantizer, int Size>
-struct chunk_codes {
-  static_assert(codebook<Quantizer>,
-                "tersum: include the header of the quantizer, which has its kernels");
-
-  template <class Dither>
-  [[nodiscard]] static float encode(
-    instruction_set set, dither_key const&, std::uint64_t, float const* rows, std::uint32_t* to)
-  {
-    return quantize_rows<Quantizer, Size>(set, rows, to);
-  }
-
-  static void add(
-    instruction_set set, std::uint32_t const* from, float scale, float* rows, bool fresh)
-  {
-    add_levels<Quantizer, Size>(set, from, scale, rows, fresh);
-  }
-};
-
-//! @brief Elements in the order of the gradient.
-template <conversion Quantizer, int Size>
-struct chunk_codes<Quantizer, Size> {
-  using element = typename Quantizer::element;
-
-  template <class Dither>
-  [[nodiscard]] static float encode(
-    instruction_set set, dither_key const&, std::uint64_t, float const* values, std::uint32_t* to)
-  {
-    float const scale = scale_of_elements<element>(largest_of(set, values, Size));
-    if (scale > 0.0f) {
-      float const inverse = inverse_of_scale(scale);
-      static_cast<void>(
-        convert_values(set, values, reinterpret_cast<element*>(to), inverse, std::size_t{Size}));
-    } else {
-      std::fill_n(to, code_words<Quantizer>(Size), 0u);
-    }
-    return scale;
-  }
-
-  static void add(
-    instruction_set set, std::uint32_t const* from, float scale, float* values, bool fresh)
-  {
-    if (fresh) { std::fill_n(values, Size, 0.0f); }
-    map_values(
-      set,
-      [scale](auto const& value, auto const& before) {
-        return fma_of_few_bits(value, std::remove_cvref_t<decltype(value)>(scale), before);
-      },
-      values,
-      std::size_t{Size},
-      reinterpret_cast<element const*>(from),
-      values);
-  }
-};
 
 //! @brief The values of a chunk, which lie as the rotation leaves them. Before any are added there are none.
 template <int Size>
@@ -177,14 +117,9 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
   void begin_with_kept(values&) const {}
   void begin_with_kept(values& v) const requires owner_feeds_back<Codec>
   {
-    alignas(64) array kept;
-    map_values(
-      set,
-      [fed = this->fed_back()](auto const& value) { return fed.weighed(value); },
-      +kept,
-      std::size_t{size},
-      owner_kept());
-    this->in_units(static_cast<float const*>(kept), [&](auto from) { to_rows(from, v.rows); });
+    alignas(64) float room[extent(base::kept_room)];
+    this->in_units(this->with_weight(owner_kept(), size, room),
+                   [&](auto from) { to_rows(from, v.rows); });
     v.fresh = false;
   }
 
@@ -213,7 +148,7 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
   //! @param scale  By what the values were multiplied, in all.
   void give(float scale, values& v) const
   {
-    this->leave_metric(this->gradient(), [&](auto to) {
+    this->leave_metric([&](auto to) {
       scale > 0.0f ? from_rows(v.rows, to) : this->store_unsent(0.0f * scale, to);
     });
   }
@@ -223,7 +158,8 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
   {
     if (!(scale > 0.0f && is_finite(scale))) { return; }
     alignas(64) array added;
-    this->leave_metric(+added, [&](auto to) { from_rows(v.rows, to); });
+    from_rows(v.rows, +added);
+    this->leave_metric_in_place(added);
     Element* const to = this->gradient();
     for (int i = 0; i < this->length(); ++i) {
       to[i] = finite_from_float<Element>(math::add(to_float(to[i]), added[i]));
@@ -253,11 +189,8 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
       from_rows(sent.rows, +lost);
       this->to_own_units(lost);
     }
-    this->keep(
-      to,
-      [](auto const& value, auto const& sent) { return value - sent; },
-      given,
-      static_cast<float const*>(lost));
+    fused_add(set, -1.0f, +lost, given, size, +lost);
+    this->keep(given, lost, to);
   }
 
   //! Writes what the owner keeps of a chunk of its part, of which so much was lost.
@@ -266,12 +199,8 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
     alignas(64) array lost;
     from_rows(v.rows, +lost);
     this->to_own_units(lost);
-    map_values(
-      set,
-      [](auto const& value) { return value; },
-      this->keeping(owner_kept(), second_rank),
-      std::size_t{size},
-      +lost);
+    keep_values(
+      set, lost, draw_of_kept(args, number(), second_rank), owner_kept(), std::size_t{size});
   }
 
  private:
