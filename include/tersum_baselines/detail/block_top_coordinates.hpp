@@ -125,7 +125,7 @@ TERSUM_BODY void receive_coordinates(Context const& ctx, exchange_args<Codec, El
   std::uint64_t const i = own_coordinate(ctx);
   if (i >= args.chunks) { return; }
   float const sum   = ctx.load(reinterpret_cast<float const*>(args.selection.places) + i);
-  float const share = Context::divide(1.0f, static_cast<float>(args.world));
+  float const share = Context::divide_moderate(1.0f, static_cast<float>(args.world));
   if (!is_finite(sum)) { raise_flag(args); }
   ctx.store(args.gradient + i, Context::template element<Element>(Context::multiply(sum, share)));
 }

@@ -84,7 +84,7 @@ TERSUM_BODY void cast_chunks(Context const& ctx, exchange_args<Codec, Element> c
     convert_chunk<eight, at_once, size>(
       ctx, gradient, wire, entry.length, [](float value) { return value; });
   } else {
-    float const share = Context::divide(1.0f, static_cast<float>(args.world));
+    float const share = Context::divide_moderate(1.0f, static_cast<float>(args.world));
     bool sound        = true;
     convert_chunk<eight, at_once, size>(ctx, wire, gradient, entry.length, [&](float sum) {
       sound = sound && is_finite(sum);
@@ -232,7 +232,7 @@ TERSUM_BODY void cast_chunks(Context const& ctx, exchange_args<Codec, Element> c
     TERSUM_UNROLL
     for (int j = 0; j < 8; ++j) { v[j] = 0.0f; }
     if (!stays) {
-      float const share = Context::divide(1.0f, static_cast<float>(args.world));
+      float const share = Context::divide_moderate(1.0f, static_cast<float>(args.world));
       bool sound        = true;
       own.either_way([&]<bool AtOnce>() { own.template load<AtOnce>(ctx, wire, v); });
       TERSUM_UNROLL
@@ -252,7 +252,7 @@ TERSUM_BODY void bypass_tensors(Context const& ctx, exchange_args<Codec, Element
 {
   tensor_record const& record = args.records[ctx.block_rank()];
   if (record.chunks != 0) { return; }
-  float const share = Context::divide(1.0f, static_cast<float>(args.world));
+  float const share = Context::divide_moderate(1.0f, static_cast<float>(args.world));
   for (std::uint64_t i = ctx.thread_rank(); i < record.size; i += ctx.block_threads()) {
     if constexpr (Encode) {
       ctx.store(args.bypass + record.bypass + i,

@@ -154,7 +154,7 @@ TERSUM_BODY void decode_scaled_casts(Context const& ctx,
   payload_place place{};
   if (mine.active) { place = find_place(args, mine.chunk); }
   wire_element const* const wire = reinterpret_cast<wire_element const*>(args.payload + place.word);
-  float const share              = Context::divide(1.0f, static_cast<float>(args.world));
+  float const share              = Context::divide_moderate(1.0f, static_cast<float>(args.world));
   own_chunk<Codec> sent          = mine;
   sent.active                    = mine.active & (place.level != 0);
   float v[32];

@@ -309,7 +309,7 @@ TERSUM_BODY void receive_factor(Context const& ctx, exchange_args<Codec, Element
   matrix_record const& m     = args.table[matrix];
   std::uint64_t const length = m.length(turn);
   std::uint64_t const row    = (number - first(m)) * 64 + ctx.thread_rank() % 64;
-  float const share          = Context::divide(1.0f, static_cast<float>(args.world));
+  float const share          = Context::divide_moderate(1.0f, static_cast<float>(args.world));
   if (row >= length) { return; }
   bool bad = false;
   for (unsigned k = ctx.thread_rank() / 64; k < m.rank; k += product_threads / 64) {

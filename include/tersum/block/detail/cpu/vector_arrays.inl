@@ -217,21 +217,6 @@ TERSUM_TARGET inline void add_values(Element const* a,
   for (; i < count; ++i) { to[i] = from_float<Element>(to_float(a[i]) + to_float(b[i])); }
 }
 
-//! @brief The largest of the magnitudes, NaN above infinity.
-template <chunk_pointer From>
-TERSUM_TARGET inline float largest_of(From from, int count)
-{
-  integers largest = {};
-  int i            = 0;
-  for (; i + width <= count; i += width) {
-    fetch_beyond<false>(from + i);
-    largest = larger((integers)(to_bits(load_values(from + i)) & 0x7fffffffu), largest);
-  }
-  std::uint32_t most = largest_lane((words)largest);
-  for (; i < count; ++i) { most = maximum(most, float_bits(to_float(from[i])) & 0x7fffffffu); }
-  return bits_float(most);
-}
-
 //! `raised_scale` of each.
 TERSUM_SIMD floats raised_scales(floats kept, float least)
 {
@@ -245,6 +230,21 @@ TERSUM_SIMD floats load_values(divided<Element, Scale> const& from)
   fetch_beyond<false>(from.from);
   fetch_beyond<false>(from.scales);
   return load_values(from.from) / raised_scales(load_values(from.scales), from.least);
+}
+
+//! @brief The largest of the magnitudes, NaN above infinity.
+template <chunk_pointer From>
+TERSUM_TARGET inline float largest_of(From from, int count)
+{
+  integers largest = {};
+  int i            = 0;
+  for (; i + width <= count; i += width) {
+    fetch_beyond<false>(from + i);
+    largest = larger((integers)(to_bits(load_values(from + i)) & 0x7fffffffu), largest);
+  }
+  std::uint32_t most = largest_lane((words)largest);
+  for (; i < count; ++i) { most = maximum(most, float_bits(to_float(from[i])) & 0x7fffffffu); }
+  return bits_float(most);
 }
 
 //! @brief to[i] = from[i] * scale, rounded as a mean is.
