@@ -170,7 +170,7 @@ def check(budgets, kernels, names):
 def missing_kernels(source, names):
     """The kernels that a source defines and no cubin has, a sentence each."""
     text = pathlib.Path(source).read_text()
-    defined = re.findall(r"\b(\w+_kernel)\(", text)
+    defined = re.findall(r"__global__[^;{}]*?\b(\w+_kernel)\(", text)
     defined += re.findall(r"struct (?!kernel_of_)(\w+) : [^{]*\bkernel_of_\w+", text)
     present = {word for name in names.values() for word in re.findall(r"\w+", name)}
     return [f"{name} of {source} is in no cubin" for name in defined if name not in present]
