@@ -183,21 +183,25 @@ struct codec {
   Coder coder{};  // last: what is empty before it takes the room that would align it
 
   //! @brief The codec of the chunks on a level, of which 1 is the narrowest: this codec itself unless widths differ.
+  //! @{
   template <int Level>
+  [[nodiscard]] TERSUM_HOST_DEVICE constexpr codec at_level() const noexcept
+  {
+    return *this;
+  }
+  template <int Level>
+  requires several_bits<codec>
   [[nodiscard]] TERSUM_HOST_DEVICE constexpr auto at_level() const noexcept
   {
-    if constexpr (several_bits<codec>) {
-      auto const narrow = coder.template with_bits<Chunker::widths[Level - 1]>();
-      return tersum::codec<fixed_chunks<chunk_size>,
-                           Rotator,
-                           std::remove_const_t<decltype(narrow)>,
-                           Form,
-                           Feedback,
-                           Metric>{.coder = narrow};
-    } else {
-      return *this;
-    }
+    auto const narrow = coder.template with_bits<Chunker::widths[Level - 1]>();
+    return tersum::codec<fixed_chunks<chunk_size>,
+                         Rotator,
+                         std::remove_const_t<decltype(narrow)>,
+                         Form,
+                         Feedback,
+                         Metric>{.coder = narrow};
   }
+  //! @}
 
   //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.
   [[nodiscard]] constexpr tersum::plan<codec> plan(layout const& gradient, world const& ranks) const
@@ -232,10 +236,8 @@ TERSUM_EXEC_CHECK_DISABLE
 template <int Level = 1, class Codec, class Body>
 TERSUM_INLINE void at_level(Codec const& codec, std::uint32_t level, Body const& body)
 {
-  if constexpr (several_bits<Codec>) {
-    if constexpr (Level < Codec::chunker_type::level_count) {
-      if (level > Level) { return at_level<Level + 1>(codec, level, body); }
-    }
+  if constexpr (Level < level_count<Codec>) {
+    if (level > Level) { return at_level<Level + 1>(codec, level, body); }
   }
   body(codec.template at_level<Level>());
 }

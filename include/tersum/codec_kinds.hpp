@@ -97,6 +97,14 @@ concept selects = selecting_chunker<typename Codec::chunker_type>;
 template <class Codec>
 concept several_bits = detail::has_several_bits<typename Codec::chunker_type>();
 
+//! How many codecs `at_level` has: one of each width.
+//! @{
+template <class Codec>
+inline constexpr int level_count = 1;
+template <several_bits Codec>
+inline constexpr int level_count<Codec> = Codec::chunker_type::level_count;
+//! @}
+
 //! What a step lost is kept for the next one, and is part of what that encodes.
 template <class Codec>
 inline constexpr bool feeds_back =

@@ -221,8 +221,7 @@ TEST_CASE("[kernels] threads with several widths round together to the codes of 
 template <int Bits>
 void compare_bytes(mismatches& wrong)
 {
-  using lanes      = packed_codes<Bits>;
-  using codec_type = of_widths<stochastic_quantizer<8>, no_feedback>;
+  using lanes = packed_codes<Bits>;
   std::mt19937 random(73 + Bits);
   emulator::launch({}, emulator::forward, [&](host_context& ctx) {
     if (ctx.thread_rank() != 0) { return; }
@@ -232,7 +231,7 @@ void compare_bytes(mismatches& wrong)
       detail::byte_codes codes{};
       codes.take<lanes>(ctx, words);
       std::uint32_t squares = 3, at_limit = 5, want_squares = 3, want_at_limit = 5;
-      codes.inspect<codec_type>(ctx, squares, at_limit);
+      codes.inspect(ctx, squares, at_limit);
       float v[32];
       codes.to_floats(ctx, v);
       for (int i = 0; i < 32; ++i) {
@@ -259,7 +258,7 @@ TEST_CASE("[kernels] lanes of several widths become bytes in the order of the wi
     if (ctx.thread_rank() != 0) { return; }
     detail::byte_codes const none{};
     std::uint32_t squares = 0, at_limit = 0;
-    none.inspect<of_widths<stochastic_quantizer<8>, no_feedback>>(ctx, squares, at_limit);
+    none.inspect(ctx, squares, at_limit);
     float v[32];
     none.to_floats(ctx, v);
     CHECK(squares + at_limit == 0);

@@ -59,13 +59,16 @@ struct block_codes {
                           float const (&v)[32],
                           std::uint32_t (&packed)[detail::extent(words)]) const
   {
+    float codes[32];
+    TERSUM_UNROLL
+    for (int k = 0; k < 32; ++k) { codes[k] = v[k]; }
     detail::encode_words(ctx,
                          coding{.coder = {.quantizer = quantizer}},
                          key,
                          detail::dither_mask<typename Quantizer::dither>(key),
                          number(mine),
                          scale,
-                         v,
+                         codes,
                          packed);
   }
 

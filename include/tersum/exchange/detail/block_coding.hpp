@@ -30,6 +30,46 @@
 
 namespace tersum::inline v0::detail {
 
+//! @brief Where the codes of a thread's chunk lie: on level 0 where it has none.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_BODY payload_place place_of(exchange_args<Codec, Element> const& args,
+                                                 own_chunk<Codec> const& mine)
+{
+  return selects<Codec> && !mine.active ? payload_place{} : find_place(args, mine.chunk);
+}
+
+//! @brief Keeps what the codes of a thread's chunk lack, where feedback does. The codes, wire arrangement, are changed.
+//! @{
+template <bool Edge, class... Given>
+TERSUM_BODY void keep_lost_of_codes(Given const&...)
+{
+}
+template <bool Edge, class Codec, class Element, class Context>
+requires feeds_back<Codec> TERSUM_BODY void keep_lost_of_codes(
+  Context const& ctx,
+  exchange_args<Codec, Element> const& args,
+  own_chunk<Codec> const& mine,
+  payload_place const& place,
+  float* storage,
+  float (&v)[32])
+{
+  using hadamard = typename own_chunk<Codec>::hadamard;
+  hadamard::synchronize(ctx);
+  hadamard::to_loaded(ctx, v, storage, mine.thread, mine.first);
+  rotate_loaded<false>(ctx, args, mine, storage, v);
+  multiply_by_scales<Edge>(ctx, args, mine, v);
+  float const step = mine.active ? Context::multiply(ctx.load(&args.steps[mine.chunk].decode),
+                                                     static_cast<float>(args.world))
+                                 : 0.0f;
+  float given[32];
+  load_coordinates<Edge>(ctx, args, mine, given);
+  auto const lose = [&](int i, float& value) {
+    if (place.level > 0) { value = Context::fma(-step, v[i], value); }
+  };
+  keep_lost<Edge>(ctx, args, mine, given, lose, !step_is_poisoned(args));
+}
+//! @}
+
 //! @brief Encodes the chunks from `first_chunk` on; block and thread say which.
 //!
 //! Reads the gradient (and residual) once, writes lane_bits/8 bytes a coordinate (and the residual). Needs
@@ -40,14 +80,11 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
                                exchange_args<Codec, Element> const& args,
                                std::uint64_t first_chunk)
 {
-  using hadamard        = typename own_chunk<Codec>::hadamard;
-  own_chunk<Codec> mine = find_chunk<Edge, false, Regular>(ctx, args, first_chunk);
-  payload_place place{};
-  if constexpr (selects<Codec>) {
-    // Chunks that do not travel are only read for what feedback keeps of them.
-    if (mine.active) { place = find_place(args, mine.chunk); }
-    if constexpr (!feeds_back<Codec>) { mine.active = mine.active && place.level > 0; }
-  }
+  using hadamard            = typename own_chunk<Codec>::hadamard;
+  own_chunk<Codec> mine     = find_chunk<Edge, false, Regular>(ctx, args, first_chunk);
+  payload_place const place = place_of(args, mine);
+  // Chunks that do not travel are only read for what feedback keeps of them.
+  mine.active = mine.active && (feeds_back<Codec> || place.level > 0);
   if (all_idle(ctx, mine)) { return; }
   float* const storage = tile_storage<hadamard>(ctx);
 
@@ -72,8 +109,8 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
                       store_words(
                         ctx, words, args.payload, (place.word + mine.thread * Bits) / at_once);
                     });
-  } else if (!selects<Codec> || place.level > 0) {
-    at_level(args.codec, selects<Codec> ? place.level : 1u, [&](auto const& codec) {
+  } else if (place.level > 0) {
+    at_level(args.codec, place.level, [&](auto const& codec) {
       constexpr int bits        = std::remove_cvref_t<decltype(codec)>::lanes::bits;
       constexpr unsigned stores = bits / words_per_store<bits>;
       std::uint64_t const at    = selects<Codec>
@@ -84,22 +121,7 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
       if (mine.active) { store_words(ctx, words, args.payload, at); }
     });
   }
-
-  if constexpr (feeds_back<Codec>) {
-    hadamard::synchronize(ctx);
-    hadamard::to_loaded(ctx, v, storage, mine.thread, mine.first);
-    rotate_loaded<false>(ctx, args, mine, storage, v);
-    multiply_by_scales<Edge>(ctx, args, mine, v);
-    float const step = mine.active ? Context::multiply(ctx.load(&args.steps[mine.chunk].decode),
-                                                       static_cast<float>(args.world))
-                                   : 0.0f;
-    float given[32];
-    load_coordinates<Edge>(ctx, args, mine, given);
-    auto const lose = [&](int i, float& value) {
-      if (!selects<Codec> || place.level > 0) { value = Context::fma(-step, v[i], value); }
-    };
-    keep_lost<Edge>(ctx, args, mine, given, lose, !step_is_poisoned(args));
-  }
+  keep_lost_of_codes<Edge>(ctx, args, mine, place, storage, v);
 }
 
 //! @brief Whether the thread that stores what decoding has counted has the row of the chunk copied, too. Counts are summed before the
@@ -110,16 +132,175 @@ inline constexpr bool ends_with_row =
   stores_rows<Edge, Codec, Element, Context>;
 
 //! @brief Sums over the chunk of what its threads have counted, on thread 0, and where chunks lie in warps on all of them.
+//! @{
 template <class Codec, class Context>
 TERSUM_BODY void sum_counts(Context const& ctx,
                             own_chunk<Codec> const& mine,
                             float* storage,
-                            [[maybe_unused]] std::uint32_t& squares,
+                            std::uint32_t&,
                             std::uint32_t& at_limit)
 {
   at_limit = chunk_sum(ctx, at_limit, mine, storage);
-  if constexpr (tracks<Codec>) { squares = chunk_sum(ctx, squares, mine, storage); }
 }
+template <tracks Codec, class Context>
+TERSUM_BODY void sum_counts(Context const& ctx,
+                            own_chunk<Codec> const& mine,
+                            float* storage,
+                            std::uint32_t& squares,
+                            std::uint32_t& at_limit)
+{
+  at_limit = chunk_sum(ctx, at_limit, mine, storage);
+  squares  = chunk_sum(ctx, squares, mine, storage);
+}
+//! @}
+
+//! @brief Stores what has been counted of a chunk: in a tracked head-room the squares, too.
+//! @{
+template <class Codec, class Element, class Context>
+TERSUM_BODY void store_counts(Context const& ctx,
+                              exchange_args<Codec, Element> const& args,
+                              own_chunk<Codec> const& mine,
+                              std::uint32_t,
+                              std::uint32_t at_limit)
+{
+  ctx.store(&args.steps[mine.chunk].saturated, at_limit);
+}
+template <tracks Codec, class Element, class Context>
+TERSUM_BODY void store_counts(Context const& ctx,
+                              exchange_args<Codec, Element> const& args,
+                              own_chunk<Codec> const& mine,
+                              std::uint32_t squares,
+                              std::uint32_t at_limit)
+{
+  ctx.store(&args.steps[mine.chunk].saturated, at_limit);
+  ctx.store(&args.steps[mine.chunk].square_sum, squares);
+}
+//! @}
+
+//! @brief Ends the decoding of a chunk: what has been counted is summed and stored where lanes saturate, beside the copy of the row where
+//! the thread that stores it has that copied, too.
+//! @{
+template <bool Edge, class... Given>
+TERSUM_BODY void end_counts(Given const&...)
+{
+}
+template <bool Edge, saturates Codec, class Element, class Context>
+TERSUM_BODY void end_counts(Context const& ctx,
+                            exchange_args<Codec, Element> const& args,
+                            own_chunk<Codec> const& mine,
+                            float* storage,
+                            std::uint32_t squares,
+                            std::uint32_t at_limit)
+{
+  if constexpr (ends_with_row<Edge, Codec, Element, Context>) {
+    if (has_row(ctx, mine)) {
+      copy_row(ctx, args.gradient, mine, storage);
+      store_counts(ctx, args, mine, squares, at_limit);
+      ctx.end_rows();
+    }
+  } else {
+    own_chunk<Codec>::hadamard::synchronize(ctx);
+    sum_counts(ctx, mine, storage, squares, at_limit);
+    if (mine.active && mine.thread == 0) { store_counts(ctx, args, mine, squares, at_limit); }
+  }
+}
+//! @}
+
+//! @brief The sums of a thread's codes, from the payload to the loaded arrangement.
+//! @{
+template <class Codec>
+struct own_sums {
+  using lanes  = typename Codec::lanes;
+  using values = lane_values<Codec>;
+
+  std::uint32_t words[extent(lanes::bits)];
+
+  template <class Element, class Context>
+  TERSUM_BODY void load(Context const& ctx,
+                        exchange_args<Codec, Element> const& args,
+                        own_chunk<Codec> const& mine,
+                        payload_place const& place,
+                        std::uint32_t& squares,
+                        std::uint32_t& at_limit)
+  {
+    load_words<Codec>(ctx,
+                      args.payload + place.word + mine.thread * lanes::bits,
+                      mine.active && place.level > 0,
+                      words,
+                      squares,
+                      at_limit);
+  }
+
+  //! Narrow lanes keep their offset through the inverse transform, which adds it up in the coordinates whose index bits of the
+  //! remaining butterflies are all zero. Index bits 3 and up number threads, bits 0 to 2 and the two highest registers.
+  template <class Context>
+  TERSUM_BODY void to_loaded(Context const& ctx,
+                             own_chunk<Codec> const& mine,
+                             int world,
+                             float* storage,
+                             float (&v)[32]) const
+  {
+    values::unpack(ctx, words, v);
+    float const zero       = values::zero(world);
+    constexpr bool gathers = Codec::rotates_chunks && lanes::bits <= 4;
+    if constexpr (!gathers) {
+      TERSUM_UNROLL
+      for (int k = 0; k < 32; ++k) { v[k] = Context::subtract(v[k], zero); }
+    }
+    own_chunk<Codec>::hadamard::template to_loaded<values::low_levels, values::high_levels>(
+      ctx, v, storage, mine.thread, mine.first);
+    if constexpr (gathers) {
+      constexpr unsigned done = ((1u << values::low_levels) - 1) |
+                                (values::packed ? 0x1fu & ~(0x1fu >> values::high_levels) : 0u);
+      constexpr float times = static_cast<float>(Codec::chunk_size >> values::levels);
+      v[0] = Context::subtract(v[0], (mine.thread & ~done) == 0 ? zero * times : 0.0f);
+    }
+  }
+};
+
+template <several_bits Codec>
+struct own_sums<Codec> {
+  byte_codes codes{};
+
+  template <class Element, class Context>
+  TERSUM_BODY void load(Context const& ctx,
+                        exchange_args<Codec, Element> const& args,
+                        own_chunk<Codec> const& mine,
+                        payload_place const& place,
+                        std::uint32_t& squares,
+                        std::uint32_t& at_limit)
+  {
+    if (place.level > 0) {
+      at_level(args.codec, place.level, [&](auto const& codec) {
+        using lanes        = typename std::remove_cvref_t<decltype(codec)>::lanes;
+        constexpr int bits = lanes::bits;
+        std::uint32_t words[extent(bits)];
+        load_codes(ctx, args.payload + place.word + mine.thread * bits, words);
+        codes.take<lanes>(ctx, words);
+      });
+    }
+    codes.inspect(ctx, squares, at_limit);
+  }
+
+  //! As above: up to 256 coordinates no sum of the offsets, or of less, is beyond 2^24, so that all of them are exact.
+  template <class Context>
+  TERSUM_BODY void to_loaded(
+    Context const& ctx, own_chunk<Codec> const& mine, int, float* storage, float (&v)[32]) const
+  {
+    codes.to_floats(ctx, v);
+    constexpr bool gathers = Codec::rotates_chunks && Codec::chunk_size <= 256;
+    if constexpr (!gathers) {
+      TERSUM_UNROLL
+      for (int k = 0; k < 32; ++k) { v[k] = Context::subtract(v[k], byte_codes::zero); }
+    }
+    own_chunk<Codec>::hadamard::to_loaded(ctx, v, storage, mine.thread, mine.first);
+    if constexpr (gathers) {
+      constexpr float all = byte_codes::zero * static_cast<float>(Codec::chunk_size);
+      v[0]                = Context::subtract(v[0], mine.thread == 0 ? all : 0.0f);
+    }
+  }
+};
+//! @}
 
 //! @brief Decodes a thread's coordinates of a chunk by butterflies and an exchange through shared memory.
 template <bool Edge, class Codec, class Element, class Context>
@@ -131,80 +312,23 @@ TERSUM_BODY void decode_coordinates(Context const& ctx,
                                     std::uint32_t& squares,
                                     std::uint32_t& at_limit)
 {
-  using hadamard = typename own_chunk<Codec>::hadamard;
-  float v[32];
-  if constexpr (several_bits<Codec>) {
-    byte_codes codes{};
-    if (place.level > 0) {
-      at_level(args.codec, place.level, [&](auto const& codec) {
-        using lanes        = typename std::remove_cvref_t<decltype(codec)>::lanes;
-        constexpr int bits = lanes::bits;
-        std::uint32_t words[extent(bits)];
-        load_codes(ctx, args.payload + place.word + mine.thread * bits, words);
-        codes.take<lanes>(ctx, words);
-      });
-    }
-    codes.inspect<Codec>(ctx, squares, at_limit);
-    if constexpr (ends_with_row<Edge, Codec, Element, Context>) {
-      sum_counts(ctx, mine, storage, squares, at_limit);
-    }
-    codes.to_floats(ctx, v);
-    // As below: up to 256 coordinates no sum of the offsets, or of less, is beyond 2^24, so that all of them are exact.
-    constexpr bool gathers = Codec::rotates_chunks && Codec::chunk_size <= 256;
-    if constexpr (!gathers) {
-      TERSUM_UNROLL
-      for (int k = 0; k < 32; ++k) { v[k] = Context::subtract(v[k], byte_codes::zero); }
-    }
-    hadamard::to_loaded(ctx, v, storage, mine.thread, mine.first);
-    if constexpr (gathers) {
-      constexpr float all = byte_codes::zero * static_cast<float>(Codec::chunk_size);
-      v[0]                = Context::subtract(v[0], mine.thread == 0 ? all : 0.0f);
-    }
-  } else {
-    using lanes        = typename Codec::lanes;
-    using values       = lane_values<Codec>;
-    constexpr int bits = lanes::bits;
-    std::uint32_t words[extent(bits)];
-    load_words<Codec>(ctx,
-                      args.payload + place.word + mine.thread * bits,
-                      mine.active && (!selects<Codec> || place.level > 0),
-                      words,
-                      squares,
-                      at_limit);
-    if constexpr (ends_with_row<Edge, Codec, Element, Context>) {
-      sum_counts(ctx, mine, storage, squares, at_limit);
-    }
-    values::unpack(ctx, words, v);
-    // Narrow lanes keep their offset through the inverse transform, which adds it up in the coordinates whose index bits
-    // of the remaining butterflies are all zero. Index bits 3 and up number threads, bits 0 to 2 and the two highest registers.
-    float const zero       = values::zero(args.world);
-    constexpr bool gathers = Codec::rotates_chunks && bits <= 4;
-    if constexpr (!gathers) {
-      TERSUM_UNROLL
-      for (int k = 0; k < 32; ++k) { v[k] = Context::subtract(v[k], zero); }
-    }
-    hadamard::template to_loaded<values::low_levels, values::high_levels>(
-      ctx, v, storage, mine.thread, mine.first);
-    if constexpr (gathers) {
-      constexpr unsigned done = ((1u << values::low_levels) - 1) |
-                                (values::packed ? 0x1fu & ~(0x1fu >> values::high_levels) : 0u);
-      constexpr float times = static_cast<float>(Codec::chunk_size >> values::levels);
-      v[0] = Context::subtract(v[0], (mine.thread & ~done) == 0 ? zero * times : 0.0f);
-    }
+  own_sums<Codec> sums{};
+  sums.load(ctx, args, mine, place, squares, at_limit);
+  if constexpr (ends_with_row<Edge, Codec, Element, Context>) {
+    sum_counts(ctx, mine, storage, squares, at_limit);
   }
-
+  float v[32];
+  sums.to_loaded(ctx, mine, args.world, storage, v);
   if constexpr (Codec::rotates_in_memory) { rotate_loaded<false>(ctx, args, mine, storage, v); }
   std::uint32_t step_bits =
     mine.active ? Context::bits(ctx.load(&args.steps[mine.chunk].decode)) : 0;
   // A chunk that has not travelled has codes of 0 here, and becomes zeros, or NaN if a gradient was not finite.
-  if constexpr (selects<Codec> && Codec::rotates_in_memory) {
-    if (place.level == 0) {
-      TERSUM_UNROLL
-      for (int i = 0; i < 32; ++i) { v[i] = 0.0f; }
-    }
+  if (Codec::rotates_in_memory && place.level == 0) {
+    TERSUM_UNROLL
+    for (int i = 0; i < 32; ++i) { v[i] = 0.0f; }
   }
   std::uint32_t const word =
-    Codec::rotates_chunks && (!selects<Codec> || place.level > 0)
+    Codec::rotates_chunks && place.level > 0
       ? sign_bits(mine.chunk * (Codec::chunk_size / 32) + mine.thread, args.header->sign_key)
       : 0;
   TERSUM_UNROLL
@@ -239,10 +363,8 @@ TERSUM_BODY void decode_chunks(Context const& ctx,
   using hadamard        = typename own_chunk<Codec>::hadamard;
   own_chunk<Codec> mine = find_chunk<Edge>(ctx, args, first_chunk);
   if (all_idle(ctx, mine)) { return; }
-  float* const storage = tile_storage<hadamard>(ctx);
-  payload_place place{};
-  if (!selects<Codec> || mine.active) { place = find_place(args, mine.chunk); }
-
+  float* const storage      = tile_storage<hadamard>(ctx);
+  payload_place const place = place_of(args, mine);
   std::uint32_t squares = 0, at_limit = 0;
   if constexpr (!Edge && decodes_on_tiles<Codec>) {
     constexpr int bits = Codec::lanes::bits;
@@ -259,22 +381,7 @@ TERSUM_BODY void decode_chunks(Context const& ctx,
     decode_coordinates<Edge>(ctx, args, mine, place, storage, squares, at_limit);
   }
 
-  if constexpr (saturates<Codec>) {
-    constexpr bool row = ends_with_row<Edge, Codec, Element, Context>;
-    bool stores        = mine.active && mine.thread == 0;
-    if constexpr (row) {
-      stores = has_row(ctx, mine);
-    } else {
-      hadamard::synchronize(ctx);
-      sum_counts(ctx, mine, storage, squares, at_limit);
-    }
-    if (stores) {
-      if constexpr (row) { copy_row(ctx, args.gradient, mine, storage); }
-      ctx.store(&args.steps[mine.chunk].saturated, at_limit);
-      if constexpr (tracks<Codec>) { ctx.store(&args.steps[mine.chunk].square_sum, squares); }
-      if constexpr (row) { ctx.end_rows(); }
-    }
-  }
+  end_counts<Edge>(ctx, args, mine, storage, squares, at_limit);
 }
 
 }  // namespace tersum::inline v0::detail

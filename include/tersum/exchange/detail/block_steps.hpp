@@ -73,26 +73,38 @@ TERSUM_BODY void require_factor_of_device(
   }
 }
 
+//! @brief Clears the words of the payload that no chosen chunk uses: they travel as zeros.
+//! @{
+template <class... Given>
+TERSUM_BODY void clear_unused_words(Given const&...)
+{
+}
+template <selects Codec, class Element, class Context>
+requires(!has_parts<Codec>) TERSUM_BODY
+  void clear_unused_words(Context const& ctx,
+                          exchange_args<Codec, Element> const& args,
+                          std::uint64_t thread,
+                          std::uint64_t threads)
+{
+  std::uint64_t const words =
+    static_cast<std::uint64_t>(args.selection.rule.capacity) * args.selection.rule.unit_words;
+  for (std::uint64_t at = args.selection.scratch->header.base[0] + thread; at < words;
+       at += threads) {
+    ctx.store(args.payload + at, 0u);
+  }
+}
+//! @}
+
 //! @brief `derive_step` of every chunk. One thread a chunk.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void derive_steps(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
   std::uint64_t const chunk =
     static_cast<std::uint64_t>(ctx.block_rank()) * step_threads<Context> + ctx.thread_rank();
-  if constexpr (selects<Codec> && !has_parts<Codec>) {
-    // Words of the payload that no chosen chunk uses travel as zeros.
-    std::uint64_t const words =
-      static_cast<std::uint64_t>(args.selection.rule.capacity) * args.selection.rule.unit_words;
-    std::uint64_t const threads =
-      static_cast<std::uint64_t>(ctx.grid_blocks()) * step_threads<Context>;
-    for (std::uint64_t at = args.selection.scratch->header.base[0] + chunk; at < words;
-         at += threads) {
-      ctx.store(args.payload + at, 0u);
-    }
-  }
+  std::uint64_t const threads =
+    static_cast<std::uint64_t>(ctx.grid_blocks()) * step_threads<Context>;
+  clear_unused_words(ctx, args, chunk, threads);
   if constexpr (moves_with_codes<Codec>) {
-    std::uint64_t const threads =
-      static_cast<std::uint64_t>(ctx.grid_blocks()) * step_threads<Context>;
     for (std::uint64_t at = chunk; at < args.bypassed.count; at += threads) {
       if (!is_finite(ctx.load(args.bypass + at))) { raise_flag(args); }
     }

@@ -97,23 +97,15 @@ template <class Codec, class Quantizer>
   return 0;
 }
 
-//! @brief Words of shared memory for a codec's codebooks: what the widest level with tables needs, or the wider of two ways.
-template <class Codec, int Level = 0>
+//! @brief Words of shared memory for a codec's codebooks: what the widest one of those of all levels and of the mean needs.
+template <class Codec, int Level = 1>
 [[nodiscard]] constexpr int codebook_room() noexcept
 {
-  constexpr int level = [] {
-    if constexpr (Level > 0) { return Level; }
-    if constexpr (several_bits<Codec>) { return Codec::chunker_type::level_count; }
-    return 1;
-  }();
-  using quantizer = level_quantizer<Codec, level>;
-  constexpr int of_mean =
-    ways_differ<Codec> ? end_of_tables<Codec, typename Codec::mean_quantizer_type>() : 0;
-  if constexpr (!needs_tables<Codec, quantizer> && level > 1) {
-    return codebook_room<Codec, level - 1>();
-  } else {
-    return maximum(of_mean, end_of_tables<Codec, quantizer>());
+  int const own = end_of_tables<Codec, level_quantizer<Codec, Level>>();
+  if constexpr (Level < level_count<Codec>) {
+    return maximum(own, codebook_room<Codec, Level + 1>());
   }
+  return maximum(own, end_of_tables<Codec, typename Codec::mean_quantizer_type>());
 }
 
 //! @brief Whether any level looks up.
@@ -134,35 +126,24 @@ TERSUM_BODY void fill_codebook(Context const& ctx, std::uint32_t* tables)
 }
 
 //! @brief Whether chunks of some level are sent in codes of so many bits.
+template <class Codec, int Bits, int Level = level_count<Codec>>
+inline constexpr bool sends_in =
+  level_quantizer<Codec, Level>::bits == Bits || sends_in<Codec, Bits, Level - 1>;
 template <class Codec, int Bits>
-inline constexpr bool sends_in = []() {
-  if constexpr (!several_bits<Codec>) {
-    return Codec::quantizer_type::bits == Bits;
-  } else {
-    for (int const width : Codec::chunker_type::widths) {
-      if (width == Bits) { return true; }
-    }
-    return false;
-  }
-}();
+inline constexpr bool sends_in<Codec, Bits, 0> = false;
 
 //! @brief Copies the tables of the codebooks of all levels to shared memory, if they have any. All threads of the block must
 //! call; ends with a barrier.
 template <class Codec, int Level = 1, class Context>
 TERSUM_BODY void fill_codebooks(Context const& ctx, std::uint32_t* tables)
 {
-  using quantizer = level_quantizer<Codec, Level>;
-  if constexpr (has_codebooks<Codec>) {
-    fill_codebook<Codec, quantizer>(ctx, tables);
-    using mean = typename Codec::mean_quantizer_type;
-    if constexpr (!sends_in<Codec, mean::bits>) { fill_codebook<Codec, mean>(ctx, tables); }
-    if constexpr (several_bits<Codec>) {
-      if constexpr (Level < Codec::chunker_type::level_count) {
-        return fill_codebooks<Codec, Level + 1>(ctx, tables);
-      }
-    }
-    ctx.sync_block();
+  fill_codebook<Codec, level_quantizer<Codec, Level>>(ctx, tables);
+  if constexpr (Level < level_count<Codec>) {
+    return fill_codebooks<Codec, Level + 1>(ctx, tables);
   }
+  using mean = typename Codec::mean_quantizer_type;
+  if constexpr (!sends_in<Codec, mean::bits>) { fill_codebook<Codec, mean>(ctx, tables); }
+  if constexpr (has_codebooks<Codec>) { ctx.sync_block(); }
 }
 
 //! @name The scales of a chunk, from its energy

@@ -186,7 +186,7 @@ struct byte_codes {
   }
 
   //! As `inspect_word`, of all codes.
-  template <class Codec, class Context>
+  template <class Context>
   TERSUM_BODY void inspect(Context const&, std::uint32_t& squares, std::uint32_t& at_limit) const
   {
     std::uint32_t const to_sign = ones * (128u - limit);
@@ -197,7 +197,7 @@ struct byte_codes {
       std::uint32_t const mask  = (minus << 8) - minus;
       std::uint32_t const size  = (bytes[i] ^ signs ^ mask) + minus;
       reached                   = reached >> 1 | ((size + to_sign) & signs);
-      if constexpr (tracks<Codec>) { squares = Context::dot_bytes(size, size, squares); }
+      squares                   = Context::dot_bytes(size, size, squares);
     }
     at_limit += Context::population(reached);
   }

@@ -74,7 +74,7 @@ template <class Context>
 
 //! @brief `encode_words` of a codec that `rounds_alike`, on threads each of which has a level of its own: all of them round
 //! together. Then it calls body(words) with the words of this thread's level, not on level 0.
-template <class Codec, class Context, class Values, class Body>
+template <class Codec, class Context, class Body>
 TERSUM_BODY void encode_on_level(Context const& ctx,
                                  Codec const& codec,
                                  std::uint32_t level,
@@ -82,7 +82,7 @@ TERSUM_BODY void encode_on_level(Context const& ctx,
                                  std::uint32_t mask,
                                  std::uint64_t number,
                                  float scale,
-                                 Values& v,
+                                 float (&v)[32],
                                  Body const& body)
 {
   code_grid grid{};
@@ -94,11 +94,9 @@ TERSUM_BODY void encode_on_level(Context const& ctx,
   for (int half_of = 0; half_of < 2; ++half_of) {
     std::uint64_t const draw = number * 2 | static_cast<unsigned>(half_of);
     round_sixteen(ctx, codec, key, mask, draw, scale, v + 16 * half_of, fields[half_of], grid);
-    if constexpr (feeds_back<Codec>) {
-      TERSUM_UNROLL
-      for (int i = 0; i < 16; ++i) {
-        v[16 * half_of + i] = rounded_value<Codec, Context>(fields[half_of], i, grid);
-      }
+    TERSUM_UNROLL
+    for (int i = 0; i < 16; ++i) {
+      v[16 * half_of + i] = rounded_value<Codec, Context>(fields[half_of], i, grid);
     }
   }
   if (level == 0) { return; }
@@ -117,17 +115,17 @@ TERSUM_BODY void encode_on_level(Context const& ctx,
   });
 }
 
-//! @brief Rounds and packs; with feedback v becomes the codes.
+//! @brief Rounds and packs; v becomes the codes.
 //! @param number  Of these coordinates, by 32, over the whole payload if all chunks travelled: numbers two draws.
 //! @param scale   `chunk_step::encode`: where it is 0, codes are 0, also of values that are not finite.
-template <class Codec, class Context, class Values, std::size_t Bits>
+template <class Codec, class Context, std::size_t Bits>
 TERSUM_BODY void encode_words(Context const& ctx,
                               Codec const& codec,
                               dither_key const& key,
                               std::uint32_t mask,
                               std::uint64_t number,
                               float scale,
-                              Values& v,
+                              float (&v)[32],
                               std::uint32_t (&words)[Bits])
 {
   constexpr int bits       = static_cast<int>(Bits);
@@ -144,12 +142,8 @@ TERSUM_BODY void encode_words(Context const& ctx,
                   v + 16 * half_of,
                   fields);
     pack_fields<Codec>(ctx, fields, words + half_of * (bits / 2));
-    if constexpr (feeds_back<Codec>) {
-      TERSUM_UNROLL
-      for (int i = 0; i < 16; ++i) {
-        v[16 * half_of + i] = rounded_value<Codec, Context>(fields, i);
-      }
-    }
+    TERSUM_UNROLL
+    for (int i = 0; i < 16; ++i) { v[16 * half_of + i] = rounded_value<Codec, Context>(fields, i); }
   }
   TERSUM_UNROLL
   for (int w = 0; w < bits; ++w) { words[w] = (words[w] & kept) | (Codec::zero_word & ~kept); }

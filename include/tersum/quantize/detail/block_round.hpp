@@ -77,10 +77,8 @@ struct code_grid {
 template <class Codec, class Context, int Level = 1>
 [[nodiscard]] TERSUM_INLINE constexpr bool rounds_alike() noexcept
 {
-  if constexpr (!several_bits<Codec>) {
-    return false;
-  } else if constexpr (Level > Codec::chunker_type::level_count) {
-    return true;
+  if constexpr (level_count<Codec> == 1 || Level > level_count<Codec>) {
+    return level_count<Codec> > 1;
   } else {
     using own   = code_field<Codec, Context>;
     using level = decltype(Codec{}.template at_level<Level>());
