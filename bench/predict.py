@@ -179,7 +179,7 @@ def symbol_of(kernel, codec, element):
     """A kernel's name as a symbol has it."""
     if kernel.startswith("reduce_"):
         return f"block_kernel<{kernel.replace('segments<2>', 'segments<2, 4, 8>')}>"
-    of = "chunk_kernel" if kernel.endswith("<false>") and not kernel.startswith(("cast", "multiply", "publish", "bypass")) else "exchange_kernel"
+    of = "chunk_kernel" if kernel.endswith("<false>") and not kernel.startswith(("cast", "multiply", "bypass", *OF_OWNERS)) else "exchange_kernel"
     return f"{of}<{kernel}, {codec}, {element}>"
 
 
@@ -263,7 +263,7 @@ def predictions():
         for name, begins in OPERATIONS.items():
             of = [one for one in kernels if one[0].startswith(begins)]
             if name == "reduce":  # the payload's, behind that of norms
-                of = [] if "recompress_kernel" in budget["kernels"] else of[-1:]
+                of = [] if "recompress_kernel<false>" in budget["kernels"] else of[-1:]
             if of:
                 row(preset, f"{name}, {preset}, {element}", len(of), *total(of), result=f"{name}/{preset}/{element}")
         for k in (12, 20, 28):

@@ -21,10 +21,10 @@ void compile_shards()
   using codec = codec_of<presets::sharded_4>;
   compile(&detail::exchange_kernel<detail::initialize_shards_kernel, codec, float>,
           &detail::exchange_kernel<detail::share_cut_kernel, codec, float>,
-          &detail::exchange_kernel<detail::add_shard_kernel, codec, float>);
+          &detail::exchange_kernel<detail::add_shard_kernel<false>, codec, float>);
   using in_halves = tersum::codec<fixed_chunks<1024>, no_rotation, cast<tersum::half>, shard>;
   compile(&detail::chunk_kernel<detail::encode_parts_kernel<false>, in_halves, float>,
-          &detail::exchange_kernel<detail::add_shard_kernel, in_halves, float>);
+          &detail::exchange_kernel<detail::add_shard_kernel<false>, in_halves, float>);
   using summed = codec_of<presets::summed_shards_sat4>;
   compile(&detail::exchange_kernel<detail::tell_ratios_kernel, summed, float>);
 }

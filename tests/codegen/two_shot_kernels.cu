@@ -18,7 +18,7 @@ template <class Codec, class Element, bool Edge = false>
 void compile_rounds()
 {
   compile(&detail::chunk_kernel<detail::encode_parts_kernel<Edge>, Codec, Element>,
-          &detail::exchange_kernel<detail::recompress_kernel, Codec, Element>,
+          &detail::exchange_kernel<detail::recompress_kernel<false>, Codec, Element>,
           &detail::chunk_kernel<detail::decode_parts_kernel<Edge>, Codec, Element>);
 }
 
@@ -26,7 +26,7 @@ template <class Codec, class Element, bool Edge = false>
 void compile_feedback()
 {
   compile(&detail::chunk_kernel<detail::keep_residual_kernel<Edge>, Codec, Element>,
-          &detail::exchange_kernel<detail::keep_owner_residual_kernel, Codec, Element>);
+          &detail::exchange_kernel<detail::keep_owner_residual_kernel<false>, Codec, Element>);
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #pragma once
 
-#include <tersum/exchange/detail/exchange_launches.hpp>
 #include <tersum/exchange/detail/launch_list.hpp>
 #include <tersum/status.hpp>
 
@@ -33,7 +32,8 @@ struct exchange_launches {
   {
     auto const& self = static_cast<Executor const&>(*this);
     detail::launch_list<Executor, Codec, Element> launches{self, plan, args};
-    return run_stage(stage, launches);
+    run_stage(stage, launches);
+    return launches.result();
   }
 };
 

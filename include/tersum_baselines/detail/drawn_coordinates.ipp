@@ -8,7 +8,7 @@
 #include <tersum/block/detail/eight_values.hpp>
 #include <tersum/exchange/detail/cpu/cpu_stages.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/exchange/detail/exchange_launches.hpp>
+#include <tersum/exchange/detail/launch_list.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/tuning.hpp>
 #include <tersum_baselines/detail/cpu_drawn_coordinates.hpp>
@@ -215,19 +215,17 @@ struct receive_drawn_kernel : kernel_of_threads<&cuda_tuning::coordinate_threads
 }
 
 template <class Executor, drawing Codec, class Element>
-[[nodiscard]] status run_stage(stage::encode, launch_list<Executor, Codec, Element>& launches)
+void run_stage(stage::encode, launch_list<Executor, Codec, Element>& launches)
 {
   auto const& plan = launches.plan();
   launches.threads(send_drawn_kernel{},
                    drawn_threads(feeds_back<Codec> ? plan.chunks() : plan.chosen()));
-  return launches.result();
 }
 
 template <class Executor, drawing Codec, class Element>
-[[nodiscard]] status run_stage(stage::decode, launch_list<Executor, Codec, Element>& launches)
+void run_stage(stage::decode, launch_list<Executor, Codec, Element>& launches)
 {
   launches.threads(receive_drawn_kernel{}, drawn_threads(launches.plan().chunks()));
-  return launches.result();
 }
 //! @}
 

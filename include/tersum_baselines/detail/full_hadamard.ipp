@@ -138,25 +138,21 @@ struct full_backward_kernel : kernel_of_threads<&cuda_tuning::pass_threads> {
 //! @}
 
 template <class Executor, class Codec, class Element>
-[[nodiscard]] status run_stage(stage::rotate_tensors,
-                               launch_list<Executor, Codec, Element>& launches)
+void run_stage(stage::rotate_tensors, launch_list<Executor, Codec, Element>& launches)
 {
   std::uint64_t const threads = launches.plan().chunks() * (Codec::chunk_size / 32);
   for (int pass = 0; pass < full_passes(launches.plan()); ++pass) {
     launches.threads(full_forward_kernel{{}, pass}, threads);
   }
-  return launches.result();
 }
 
 template <class Executor, class Codec, class Element>
-[[nodiscard]] status run_stage(stage::rotate_tensors_back,
-                               launch_list<Executor, Codec, Element>& launches)
+void run_stage(stage::rotate_tensors_back, launch_list<Executor, Codec, Element>& launches)
 {
   std::uint64_t const threads = launches.plan().chunks() * (Codec::chunk_size / 32);
   for (int pass = full_passes(launches.plan()) - 1; pass >= 0; --pass) {
     launches.threads(full_backward_kernel{{}, pass}, threads);
   }
-  return launches.result();
 }
 
 }  // namespace tersum::inline v0::detail

@@ -56,12 +56,10 @@ template <class Codec, class Element>
 }
 
 template <class Executor, class Codec, class Element>
-[[nodiscard]] status run_stage(stage::take_majority,
-                               launch_list<Executor, Codec, Element>& launches)
+void run_stage(stage::take_majority, launch_list<Executor, Codec, Element>& launches)
 {
   std::uint64_t const words = launches.plan().payload_bytes() / sizeof(std::uint32_t);
   launches.threads(take_majority_kernel{{}, words}, words);
-  return launches.result();
 }
 
 }  // namespace tersum::inline v0::detail

@@ -174,15 +174,14 @@ struct receive_coordinates_kernel : kernel_of_threads<&cuda_tuning::coordinate_t
 //! @}
 
 template <class Executor, gathering Codec, class Element>
-[[nodiscard]] status run_stage(stage::encode, launch_list<Executor, Codec, Element>& launches)
+void run_stage(stage::encode, launch_list<Executor, Codec, Element>& launches)
 {
-  launches.select();
+  launches.run(stage::select{});
   launches.threads(send_coordinates_kernel{}, launches.plan().chunks());
-  return launches.result();
 }
 
 template <class Executor, gathering Codec, class Element>
-[[nodiscard]] status run_stage(stage::decode, launch_list<Executor, Codec, Element>& launches)
+void run_stage(stage::decode, launch_list<Executor, Codec, Element>& launches)
 {
   auto const& plan = launches.plan();
   launches.threads(clear_coordinates_kernel{}, plan.chunks());
@@ -190,7 +189,6 @@ template <class Executor, gathering Codec, class Element>
     launches.threads(add_coordinates_kernel{{}, static_cast<std::uint64_t>(rank)}, plan.chosen());
   }
   launches.threads(receive_coordinates_kernel{}, plan.chunks());
-  return launches.result();
 }
 
 }  // namespace tersum::inline v0::detail

@@ -23,24 +23,6 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief Some records of a plan, passed by value so that no host memory has to outlive the call.
-struct shard_batch {
-  static constexpr int capacity = 32;
-  shard_record records[capacity];
-  std::uint32_t first;  //!< The rank of the first one.
-  std::uint32_t count;
-};
-
-//! @brief Writes the records of some ranks to the state.
-template <class Codec, class Element, class Context>
-TERSUM_BODY void initialize_shards(Context const& ctx,
-                                   exchange_args<Codec, Element> const& args,
-                                   shard_batch const& batch)
-{
-  std::uint32_t const i = ctx.thread_rank();
-  if (i < batch.count) { args.parts.records[batch.first + i] = batch.records[i]; }
-}
-
 //! @brief Copies the chunk that a part shares with parts before it, from that of the rank that encoded it. One block a part.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void share_cut_chunk(Context const& ctx, exchange_args<Codec, Element> const& args)
@@ -62,7 +44,7 @@ TERSUM_BODY void share_cut_chunk(Context const& ctx, exchange_args<Codec, Elemen
 }
 
 //! @brief `add_chunk_of_shard` of the chunks of this rank's shard: reads a part from each rank.
-template <bool InRows = false, class Codec, class Element, class Context>
+template <bool InRows, class Codec, class Element, class Context>
 TERSUM_BODY void add_shard(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
   chunk_in_lanes<true, InRows, Codec, Element, Context> own{ctx, args};

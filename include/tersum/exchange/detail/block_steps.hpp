@@ -22,18 +22,28 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief Some tensors of a plan, passed by value so that no host memory has to outlive the call.
+//! @brief Some records of a plan, passed by value so that no host memory has to outlive the call.
+template <class Record>
 struct record_batch {
-  static constexpr int capacity = 32;
-  tensor_record records[capacity];
-  std::uint64_t first;  //!< Number of the first one.
+  static constexpr std::uint32_t capacity = 32;
+  Record records[capacity];
+  std::uint32_t first;  //!< Number of the first one.
+  std::uint32_t count;
+
+  //! Writes them, a thread each.
+  template <class Context>
+  TERSUM_BODY void write(Context const& ctx, Record* to) const
+  {
+    std::uint32_t const i = ctx.thread_rank();
+    if (i < count) { to[first + i] = records[i]; }
+  }
 };
 
 //! @brief Writes one tensor's record and its chunks' entries a block; block 0 of the first batch writes the header.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void initialize_tensors(Context const& ctx,
                                     exchange_args<Codec, Element> const& args,
-                                    record_batch const& batch,
+                                    record_batch<tensor_record> const& batch,
                                     std::uint64_t seed,
                                     std::uint64_t coordinates,
                                     std::uint64_t fingerprint)

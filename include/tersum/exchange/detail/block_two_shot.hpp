@@ -88,7 +88,7 @@ TERSUM_BODY void recompress_owned(Context const& ctx, exchange_args<Codec, Eleme
 
 //! @brief The same of the parts that this rank has received.
 //! @tparam InRows  Of the scales of a metric, as `load_scales` has it.
-template <bool InRows = false, class Codec, class Element, class Context>
+template <bool InRows, class Codec, class Element, class Context>
 TERSUM_BODY void recompress_part(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
   recompress_owned<chunk_in_lanes<true, InRows, Codec, Element, Context>>(ctx, args);
@@ -156,7 +156,7 @@ TERSUM_BODY void keep_residual(Context const& ctx,
 }
 
 //! @brief Writes what the encoding of the mean lost to the owner's residual.
-template <bool InRows = false, class Codec, class Element, class Context>
+template <bool InRows, class Codec, class Element, class Context>
 TERSUM_BODY void keep_owner_residual(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
   chunk_in_lanes<true, InRows, Codec, Element, Context> own{ctx, args};

@@ -87,7 +87,8 @@ struct first_chunk {
 
 //! One block a tensor of the batch.
 struct initialize_kernel : kernel_of_threads<&cuda_tuning::record_threads> {
-  record_batch batch;
+  static constexpr unsigned records_a_block = 1;
+  record_batch<tensor_record> batch;
   std::uint64_t seed;
   std::uint64_t coordinates;
   std::uint64_t fingerprint;
@@ -187,6 +188,8 @@ struct derive_and_encode_kernel : kernel_of_chunks {
 
 //! @name Kernels on the chunks that a rank owns
 //! @{
+//! With `InRows` where the scales of a metric are not aligned.
+template <bool InRows>
 struct recompress_kernel : kernel_of_parts {
   // The warps of a chunk above 1024 coordinates add their sums up through shared memory.
   template <class Codec>
@@ -194,30 +197,23 @@ struct recompress_kernel : kernel_of_parts {
                                  !own_chunk<Codec>::in_warp;
   template <class Codec>
   static constexpr int shared = shares<Codec> ? two_shot_grid<Codec>.shared : 0;
-  TERSUM_RUNS(recompress_part(ctx, args))
+  TERSUM_RUNS(recompress_part<InRows>(ctx, args))
 };
 
+template <bool InRows>
 struct keep_owner_residual_kernel : kernel_of_parts {
   template <class Codec, tuning Tuning = tuning{}>
   static constexpr int blocks = in_metric<Codec> ? 0 : Tuning.cuda.owner_blocks;
-  TERSUM_RUNS(keep_owner_residual(ctx, args))
-};
-
-//! The same where the scales of a metric are not aligned.
-struct recompress_in_rows_kernel : kernel_of_parts {
-  TERSUM_RUNS(recompress_part<true>(ctx, args))
-};
-
-struct keep_owner_residual_in_rows_kernel : kernel_of_parts {
-  TERSUM_RUNS(keep_owner_residual<true>(ctx, args))
+  TERSUM_RUNS(keep_owner_residual<InRows>(ctx, args))
 };
 //! @}
 
 //! @name Kernels of sharded codecs
 //! @{
-struct initialize_shards_kernel : kernel_of_threads<shard_batch::capacity> {
-  shard_batch batch;
-  TERSUM_RUNS(initialize_shards(ctx, args, batch))
+struct initialize_shards_kernel : kernel_of_threads<32> {
+  static constexpr unsigned records_a_block = 32;
+  record_batch<shard_record> batch;
+  TERSUM_RUNS(batch.write(ctx, args.parts.records))
 };
 
 //! One block a part.
@@ -225,13 +221,9 @@ struct share_cut_kernel : kernel_of_threads<&cuda_tuning::part_threads> {
   TERSUM_RUNS(share_cut_chunk(ctx, args))
 };
 
+template <bool InRows>
 struct add_shard_kernel : kernel_of_parts {
-  TERSUM_RUNS(add_shard(ctx, args))
-};
-
-//! The same where the scales of a metric are not aligned.
-struct add_shard_in_rows_kernel : kernel_of_parts {
-  TERSUM_RUNS(add_shard<true>(ctx, args))
+  TERSUM_RUNS(add_shard<InRows>(ctx, args))
 };
 //! @}
 

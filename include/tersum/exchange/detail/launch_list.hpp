@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Launches of the kernels of an exchange with their grids, the same for a device and its emulator.
+//! The stages of an exchange of chunks as launches of kernels with their grids, the same for a device and its emulator.
 
 #pragma once
 
@@ -14,6 +14,7 @@
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/exchange_kernels.hpp>
 #include <tersum/plan.hpp>
+#include <tersum/stages.hpp>
 #include <tersum/state.hpp>
 #include <tersum/status.hpp>
 #include <tersum/tuning.hpp>
@@ -121,32 +122,21 @@ class launch_list {
   //! Launches a kernel over as many chunks as a rank may own.
   void owned(auto const& kernel) { all_chunks(kernel, plan_.owned_chunks()); }
 
-  //! The same with one kernel or, where scales of a metric are not aligned, another one.
-  template <class Kernel, class InRows>
-  void owned_in_metric()
+  //! The same of Kernel<InRows>: in rows where what it moves is not aligned.
+  template <template <bool> class Kernel>
+  void owned()
   {
-    owned(Kernel{});
+    owned(Kernel<false>{});
   }
-  template <class Kernel, class InRows>
-  requires in_metric<Codec>
-  void owned_in_metric()
+  template <template <bool> class Kernel>
+  requires(in_metric<Codec> || publishing<Codec>) void owned()
   {
     bool aligned = true;
     plan_.for_each_record([&](tensor_record const& record) {
-      auto const* const scales = args_.metric.scales + record.offset;
-      aligned =
-        aligned && (record.chunks == 0 || reinterpret_cast<std::uintptr_t>(scales) % 16 == 0);
+      aligned = aligned && (record.chunks == 0 || moves_at_once(record));
     });
-    aligned ? owned(Kernel{}) : owned(InRows{});
+    aligned ? owned(Kernel<false>{}) : owned(Kernel<true>{});
   }
-
-  void norms()
-  {
-    constexpr std::uint64_t in_warp = codec_norm_shape<Codec, Element>::chunks_per_warp;
-    chunks<norms_kernel>(norms_grid<Codec, Element>.chunks_a_block, in_warp, in_warp);
-  }
-
-  void norms() requires in_metric<Codec> { chunks<scaled_norms_kernel>(); }
 
   //! Whether the kernel that encodes derives the steps.
   [[nodiscard]] bool derives_late() const
@@ -155,37 +145,23 @@ class launch_list {
            plan_.chunks() * Codec::chunk_size <= numbers.derive_in_encode;
   }
 
-  void bypass(auto const& kernel, std::uint64_t coordinates)
+  //! Launches a kernel over records in batches. If there is no record, one batch is empty.
+  //! @param for_each  Calls with each record what it is given.
+  template <class Kernel>
+  void in_batches(Kernel kernel, auto const& for_each)
   {
-    if (coordinates > 0) { (*this)(kernel, plan_.tensors()); }
-  }
-
-  //! Sets `count` elements to zero.
-  template <class T>
-  void clear(T* to, std::uint64_t count)
-  {
-    if (result_.ok()) { result_ = executor_.clear(to, count); }
-  }
-
-  //! Clears what a new state keeps zeros of.
-  void clear_state()
-  {
-    plan_.state_sections().for_each_cleared([&](std::size_t begin, std::size_t bytes) {
-      clear(reinterpret_cast<std::byte*>(args_.header) + begin, bytes);
+    auto& batch      = kernel.batch;
+    auto const flush = [&] {
+      constexpr unsigned a_block = Kernel::records_a_block;
+      (*this)(kernel, maximum((batch.count + a_block - 1) / a_block, 1u));
+      batch.first += batch.count;
+      batch.count = 0;
+    };
+    for_each([&](auto const& record) {
+      batch.records[batch.count++] = record;
+      if (batch.count == batch.capacity) { flush(); }
     });
-  }
-
-  //! item(memory, i) for 0 <= i < count.
-  template <class Item>
-  void items(Item const& item, std::uint64_t count)
-  {
-    if (result_.ok() && count > 0) { result_ = executor_.each(item, count); }
-  }
-
-  template <class T>
-  void copy(T* to, T const* from, std::uint64_t count)
-  {
-    if (result_.ok()) { result_ = executor_.copy(to, from, count); }
+    if (batch.count > 0 || batch.first == 0) { flush(); }
   }
 
   //! Launches a kernel in at most so many blocks, which wait for each other.
@@ -195,56 +171,93 @@ class launch_list {
     if (result_.ok()) { result_ = run_together(executor_, kernel, blocks, args_); }
   }
 
-  void select() { together(select_kernel{}, select_blocks(plan_.chunks(), numbers)); }
-
-  //! Clears what codes and scales leave free of so many parts from `first` on, where they do: the last of equal parts has the fewest
-  //! chunks. What is chosen only the device knows.
-  //! @param map  Gives their map.
-  void clear_rests(std::uint32_t* parts, std::uint32_t first, std::uint64_t count, auto const& map)
+  //! @name Stages
+  //! `run_stage(stage, launches)` is one of them, unless a codec brings its own along.
+  //! @{
+  void run(stage::initialize const& stage)
   {
-    if (!selects<Codec>) {
-      part_rest const rest = map().rest_of(first + static_cast<std::uint32_t>(count) - 1);
-      if (rest.begin >= rest.end) { return; }
-    }
-    (*this)(clear_parts_kernel{{}, parts, first}, count);
-  }
-
-  //! Whether all pieces of tensors that this rank publishes can be moved sixteen bytes at a time.
-  [[nodiscard]] bool shard_is_aligned() const
-  {
-    bool aligned = true;
-    plan_.for_each_record([&](tensor_record const& piece) {
-      bool const own = piece.offset >= args_.parts.begin && piece.offset < args_.parts.end;
-      if (piece.chunks == 0 || !own) { return; }
-      auto const moves = [](auto const* array, std::uint64_t at) {
-        return array == nullptr || reinterpret_cast<std::uintptr_t>(array + at) % 16 == 0;
-      };
-      std::uint64_t const at = piece.offset - args_.parts.begin;
-      aligned = aligned && moves(args_.gradient, at) && moves(args_.parts.held, at) &&
-                moves(args_.residual, at) && moves(args_.metric.scales, piece.offset);
+    plan_.state_sections().for_each_cleared([&](std::size_t begin, std::size_t bytes) {
+      auto* const to = reinterpret_cast<std::byte*>(args_.header) + begin;
+      if (result_.ok()) { result_ = executor_.clear(to, bytes); }
     });
-    return aligned;
+    write_shards();
+    in_batches(
+      initialize_kernel{{}, {}, stage.seed, plan_.coordinates(), plan_.state_fingerprint()},
+      [&](auto const& write) { plan_.for_each_record(write); });
   }
+
+  //! The state is in memory of the device, which is not read back.
+  void run(stage::open) {}
+
+  void run(stage::recall) { threads(recall_kernel{}, plan_.shard_size()); }
+
+  void run(stage::gather_bypass) { bypass(bypass_kernel<true>{}, plan_.own_bypassed()); }
+
+  void run(stage::measure)
+  {
+    if constexpr (measures_plainly<Codec>) {
+      chunks<measure_kernel>();
+    } else if constexpr (measures_magnitudes<Codec>) {
+      chunks<magnitudes_kernel>();
+    }
+    if constexpr (measures_norms<Codec>) { norms(); }
+    if constexpr (adds_norms<Codec>) { tensors(tensor_norms_kernel{}); }
+    if constexpr (tells_ratios<Codec>) { threads(tell_ratios_kernel{}, plan_.tensors()); }
+  }
+
+  //! One launch; one more where energies count in units of their tensor's.
+  void run(stage::select) { together(select_kernel{}, select_blocks(plan_.chunks(), numbers)); }
+
+  void run(stage::derive_steps)
+  {
+    if (!derives_late()) { threads(steps_kernel{}, plan_.chunks()); }
+  }
+
+  void run(stage::recompress)
+  {
+    if (plan_.part_bytes() == 0) { return; }
+    clear_rests(args_.parts.gathered, args_.rank, 1, [&] { return make_mean_map(args_); });
+    recompress();
+  }
+
+  //! Its flag stops residuals that move while a payload is decoded, so it comes before that.
+  void run(stage::return_bypass) { bypass(bypass_kernel<false>{}, plan_.bypassed()); }
+
+  void run(stage::finish)
+  {
+    if (adds_up_at_end<Codec>) {
+      tensors(finish_kernel{});
+    } else {
+      (*this)(finish_kernel{}, 1);
+    }
+  }
+  //! @}
 
   //! Gradient to payload, by what travels: casts, those in the units of a metric, codes that are summed, parts, and this rank's shard.
   //! @{
-  void encode() { (*this)(cast_kernel<true>{}, cast_blocks<Codec>(plan_.chunks(), numbers)); }
-  void encode() requires(casts<Codec>&& in_metric<Codec>) { chunks<encode_scaled_casts_kernel>(); }
-  void encode() requires has_steps<Codec>
+  void run(stage::encode)
+  {
+    (*this)(cast_kernel<true>{}, cast_blocks<Codec>(plan_.chunks(), numbers));
+  }
+  void run(stage::encode) requires(casts<Codec>&& in_metric<Codec>)
+  {
+    chunks<encode_scaled_casts_kernel>();
+  }
+  void run(stage::encode) requires has_steps<Codec>
   {
     if constexpr (derives_in_encode<Codec>) {
       if (derives_late()) { return all_chunks(derive_and_encode_kernel{}, plan_.chunks()); }
     }
     chunks<encode_kernel>();
   }
-  void encode() requires has_parts<Codec>
+  void run(stage::encode) requires has_parts<Codec>
   {
     if (plan_.payload_bytes() == 0) { return; }
     auto const parts = copying<Codec> ? 1 : static_cast<std::uint64_t>(plan_.ranks().size);
     clear_rests(args_.payload, 0, parts, [&] { return make_part_map(args_); });
     chunks<encode_parts_kernel>();
   }
-  void encode() requires sharding<Codec>
+  void run(stage::encode) requires sharding<Codec>
   {
     if (plan_.payload_bytes() == 0) { return; }
     auto const parts = static_cast<std::uint64_t>(plan_.ranks().size);
@@ -253,36 +266,32 @@ class launch_list {
     if (plan_.cuts_chunks()) { (*this)(share_cut_kernel{}, parts); }
     keep_lost();
   }
-  void encode() requires publishing<Codec>
+  void run(stage::encode) requires publishing<Codec>
   {
     std::uint64_t const chunks = plan_.owned_chunks();
     if (chunks == 0) { return; }
     if (chunks % 4 != 0) {  // zeros between scales and codes
       (*this)(clear_parts_kernel{{}, args_.parts.gathered, args_.rank}, 1);
     }
-    auto const publish_in = [&]<bool InRows>() {
-      owned(publish_kernel<InRows>{});
-      keep_lost_of_shard<InRows>();
-    };
-    if (shard_is_aligned()) {
-      publish_in.template operator()<false>();
-    } else {
-      publish_in.template operator()<true>();
-    }
+    owned<publish_kernel>();
+    keep_lost();
   }
   //! @}
 
   //! Payload to gradient, likewise; of shards by the rank that gets them.
   //! @{
-  void decode() { (*this)(cast_kernel<false>{}, cast_blocks<Codec>(plan_.chunks(), numbers)); }
-  void decode() requires(casts<Codec>&& in_metric<Codec>)
+  void run(stage::decode)
+  {
+    (*this)(cast_kernel<false>{}, cast_blocks<Codec>(plan_.chunks(), numbers));
+  }
+  void run(stage::decode) requires(casts<Codec>&& in_metric<Codec>)
   {
     inspect_casts();
     chunks<decode_scaled_casts_kernel>();
   }
-  void decode() requires has_steps<Codec> { chunks<decode_kernel>(); }
+  void run(stage::decode) requires has_steps<Codec> { chunks<decode_kernel>(); }
   //! The whole chunks of this rank's shard first, then those that are edges.
-  void decode() requires(has_steps<Codec>&& summing<Codec>)
+  void run(stage::decode) requires(has_steps<Codec>&& summing<Codec>)
   {
     auto const whole = as_of_whole(args_);
     bool regular = false, edges = false;
@@ -300,12 +309,9 @@ class launch_list {
     if (regular) { launch(decode_kernel<false>{{whole.parts.first}, {}}); }
     if (edges) { launch(decode_kernel<true>{{whole.parts.first}, {}}); }
   }
-  void decode() requires sharding<Codec>
-  {
-    owned_in_metric<add_shard_kernel, add_shard_in_rows_kernel>();
-  }
+  void run(stage::decode) requires sharding<Codec> { owned<add_shard_kernel>(); }
 
-  void decode() requires has_parts<Codec>
+  void run(stage::decode) requires has_parts<Codec>
   {
     threads(inspect_parts_kernel{}, plan_.chunks());
     keep_lost();
@@ -315,6 +321,69 @@ class launch_list {
   //! @}
 
  private:
+  //! Whether what kernels of owned chunks move of a tensor besides codes can be moved sixteen bytes at a time: scales of a metric, and what
+  //! this rank publishes.
+  //! @{
+  [[nodiscard]] bool moves_at_once(tensor_record const& record) const
+  {
+    return begins_aligned(args_.metric.scales, record.offset);
+  }
+  [[nodiscard]] bool moves_at_once(tensor_record const& piece) const requires publishing<Codec>
+  {
+    if (piece.offset < args_.parts.begin || piece.offset >= args_.parts.end) { return true; }
+    std::uint64_t const at = piece.offset - args_.parts.begin;
+    return begins_aligned(args_.gradient, at) && begins_aligned(args_.parts.held, at) &&
+           begins_aligned(args_.residual, at) && begins_aligned(args_.metric.scales, piece.offset);
+  }
+  //! @}
+
+  //! Whether an array is null or can be moved so from there on.
+  [[nodiscard]] static bool begins_aligned(auto const* array, std::uint64_t at)
+  {
+    return array == nullptr || reinterpret_cast<std::uintptr_t>(array + at) % 16 == 0;
+  }
+
+  //! The records of shards in a new state.
+  //! @{
+  void write_shards() {}
+  void write_shards() requires in_shards<Codec>
+  {
+    in_batches(initialize_shards_kernel{}, [&](auto const& write) { plan_.for_each_shard(write); });
+  }
+  //! @}
+
+  void bypass(auto const& kernel, std::uint64_t coordinates)
+  {
+    if (coordinates > 0) { (*this)(kernel, plan_.tensors()); }
+  }
+
+  //! @{
+  void norms()
+  {
+    constexpr std::uint64_t in_warp = codec_norm_shape<Codec, Element>::chunks_per_warp;
+    chunks<norms_kernel>(norms_grid<Codec, Element>.chunks_a_block, in_warp, in_warp);
+  }
+
+  void norms() requires in_metric<Codec> { chunks<scaled_norms_kernel>(); }
+  //! @}
+
+  //! Clears what codes and scales leave free of so many parts from `first` on, where they do: the last of equal parts has the fewest
+  //! chunks. What is chosen only the device knows.
+  //! @param map  Gives their map.
+  void clear_rests(std::uint32_t* parts, std::uint32_t first, std::uint64_t count, auto const& map)
+  {
+    if (!selects<Codec>) {
+      part_rest const rest = map().rest_of(first + static_cast<std::uint32_t>(count) - 1);
+      if (rest.begin >= rest.end) { return; }
+    }
+    (*this)(clear_parts_kernel{{}, parts, first}, count);
+  }
+
+  //! @{
+  void recompress() { owned(recompress_kernel<false>{}); }
+  void recompress() requires owner_feeds_back<Codec> { owned<recompress_kernel>(); }
+  //! @}
+
   //! What feedback keeps of what a rank's codes lost, of its shard, and of what owners' codes lost; without feedback nothing.
   //! @{
   void keep_lost() {}
@@ -322,17 +391,14 @@ class launch_list {
   {
     chunks<keep_residual_kernel>();
   }
-  template <bool InRows>
-  void keep_lost_of_shard()
+  void keep_lost() requires(feeds_back<Codec>&& publishing<Codec>)
   {
+    owned<keep_published_kernel>();
   }
-  template <bool InRows>
-  requires feeds_back<Codec>
-  void keep_lost_of_shard() { owned(keep_published_kernel<InRows>{}); }
   void keep_lost_by_owners() {}
   void keep_lost_by_owners() requires owner_feeds_back<Codec>
   {
-    owned_in_metric<keep_owner_residual_kernel, keep_owner_residual_in_rows_kernel>();
+    owned<keep_owner_residual_kernel>();
   }
   //! @}
 
@@ -362,5 +428,8 @@ inline constexpr bool is_launch_list<launch_list<Executor, Codec, Element>> = tr
 
 template <class T>
 concept launching = is_launch_list<T>;
+
+//! @brief Launches a stage, found by its arguments: codecs with stages of their own bring overloads along.
+void run_stage(auto const& stage, launching auto& launches) { launches.run(stage); }
 
 }  // namespace tersum::inline v0::detail

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <tersum/exchange/detail/exchange_kernels.hpp>
-#include <tersum/exchange/detail/exchange_launches.hpp>
 #include <tersum/exchange/detail/launch_list.hpp>
 #include <tersum/lowrank/detail/block_low_rank.hpp>
 #include <tersum/stages.hpp>
@@ -20,14 +19,11 @@ namespace tersum::inline v0::detail {
 
 //! @name Kernels
 //! @{
-//! Some matrices of a plan, passed by value so that no host memory has to outlive the call. A thread writes one.
+//! A thread a matrix.
 struct write_matrices : kernel_of_threads<32, &cuda_tuning::small_blocks> {
-  static constexpr unsigned capacity = 32;
-  matrix_record records[capacity];
-  std::uint64_t first;  //!< Number of the first one.
-  unsigned count;
-  TERSUM_RUNS(unsigned const i = ctx.thread_rank();
-              if (i < count) { args.table[first + i] = records[i]; })
+  static constexpr unsigned records_a_block = 32;
+  record_batch<matrix_record> batch;
+  TERSUM_RUNS(batch.write(ctx, args.table))
 };
 
 //! One block a matrix.
@@ -80,29 +76,18 @@ struct keep_all_warm : kernel_of_threads<factor_threads, &cuda_tuning::small_blo
 //! @}
 
 template <class Executor, is_low_rank Codec, class Element>
-[[nodiscard]] status run_stage(stage::initialize const& stage,
-                               launch_list<Executor, Codec, Element>& launches)
+void run_stage(stage::initialize const& stage, launch_list<Executor, Codec, Element>& launches)
 {
-  initialize_records(launches, stage.seed);
-  write_matrices batch{};
-  auto const flush = [&] {
-    launches(batch, batch.count > 0 ? 1 : 0);
-    batch.first += batch.count;
-    batch.count = 0;
-  };
-  launches.plan().for_each_matrix([&](matrix_record const& m) {
-    batch.records[batch.count++] = m;
-    if (batch.count == batch.capacity) { flush(); }
-  });
-  flush();
+  launches.run(stage);
+  launches.in_batches(write_matrices{},
+                      [&](auto const& write) { launches.plan().for_each_matrix(write); });
   launches(start_warm{}, launches.plan().chunks());
-  return launches.result();
 }
 
 //! @brief A product: one launch for all matrices, and a second one if some are divided into slices. Alternating, the grids are the
 //! larger ones of the two turns, since only the device knows which turn it is.
 template <bool First>
-[[nodiscard]] status launch_product(launching auto& launches)
+void launch_product(launching auto& launches)
 {
   using codec          = codec_of<decltype(launches)>;
   auto const& end      = launches.plan().factor_ends();
@@ -114,53 +99,47 @@ template <bool First>
   }
   launches(multiply_all<First>{}, blocks);
   launches(add_all<First>{}, adders * adders_of_block<codec>);
-  return launches.result();
 }
 
 //! Gradient to P, from the warm start.
 template <class Executor, is_low_rank Codec, class Element>
-[[nodiscard]] status run_stage(stage::measure, launch_list<Executor, Codec, Element>& launches)
+void run_stage(stage::measure, launch_list<Executor, Codec, Element>& launches)
 {
-  return launch_product<true>(launches);
+  launch_product<true>(launches);
 }
 
 template <class Executor, is_low_rank Codec, class Element>
-[[nodiscard]] status run_stage(stage::orthonormalize,
-                               launch_list<Executor, Codec, Element>& launches)
+void run_stage(stage::orthonormalize, launch_list<Executor, Codec, Element>& launches)
 {
   launches(orthonormalize_all{}, launches.plan().chunks());
-  return launches.result();
 }
 
 //! Gradient to Q or, when alternating, to the factor of the turn.
 template <class Executor, is_low_rank Codec, class Element>
-[[nodiscard]] status run_stage(stage::encode, launch_list<Executor, Codec, Element>& launches)
+void run_stage(stage::encode, launch_list<Executor, Codec, Element>& launches)
 {
-  return launch_product<false>(launches);
+  launch_product<false>(launches);
 }
 
 template <class Executor, is_low_rank Codec, class Element>
-[[nodiscard]] status run_stage(stage::receive, launch_list<Executor, Codec, Element>& launches)
+void run_stage(stage::receive, launch_list<Executor, Codec, Element>& launches)
 {
   auto const& blocks = launches.plan().factor_ends().first_block;
   launches(receive_all{}, agrees<Codec> ? blocks[1] : maximum(blocks[0], blocks[1]));
-  return launches.result();
 }
 
 template <class Executor, is_low_rank Codec, class Element>
-[[nodiscard]] status run_stage(stage::decode, launch_list<Executor, Codec, Element>& launches)
+void run_stage(stage::decode, launch_list<Executor, Codec, Element>& launches)
 {
   launches(rebuild_all{}, launches.plan().factor_ends().first_rows * rebuild_splits);
-  return launches.result();
 }
 
 //! Reduced factor to warm start, and the next step.
 template <class Executor, is_low_rank Codec, class Element>
-[[nodiscard]] status run_stage(stage::finish, launch_list<Executor, Codec, Element>& launches)
+void run_stage(stage::finish, launch_list<Executor, Codec, Element>& launches)
 {
   launches(keep_all_warm{}, launches.plan().chunks());
   launches(finish_kernel{}, 1);
-  return launches.result();
 }
 
 }  // namespace tersum::inline v0::detail
