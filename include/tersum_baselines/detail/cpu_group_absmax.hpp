@@ -10,7 +10,7 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/exchange/detail/cpu/cpu_chunk_codes.hpp>
+#include <tersum/exchange/detail/cpu/part_in_rows.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum_baselines/detail/float_rounding.hpp>

@@ -9,7 +9,7 @@
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/block/group.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/exchange/detail/cpu/cpu_chunk_codes.hpp>
+#include <tersum/exchange/detail/cpu/part_in_rows.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum_baselines/detail/cpu_group_absmax.hpp>

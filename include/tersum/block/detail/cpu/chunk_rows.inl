@@ -355,87 +355,70 @@ inline constexpr bool in_vectors = (Bits & (Bits - 1)) == 0 || !rows_of<Size>::h
 template <int Size, int Bits>
 inline constexpr int words_at_first = rows_of<Size>::upper_block > 0 ? 8 * Bits : width* Bits;
 
-//! @brief Stores the packed codes of the rows of a part of a row block, `Bits` words in each lane, as the words of their groups.
-//!
-//! A *group* is the positions of the wire that one lane of a row block holds, position k in row k, or in two lanes of half a block.
-template <int Size, std::size_t Bits>
-TERSUM_SIMD void store_codes(int block, int part, words (&packed)[Bits], std::uint32_t* to)
+//! @brief Copies words to memory if it is to `Store`, or from there.
+template <bool Store, class Words>
+TERSUM_SIMD void copy_words(void* own, Words* memory, std::size_t bytes)
 {
-  constexpr int bits         = static_cast<int>(Bits);
-  std::uint32_t* const first = to + group_of<Size>(block, part, 0) * bits;
-  std::uint32_t* const upper = to + group_of<Size>(block, part, width - 1) * bits - 7 * bits;
-  if constexpr (in_vectors<Size, bits>) {
-    constexpr int count = words_at_first<Size, bits>;
-    if constexpr (rows_of<Size>::halved) {
-      TERSUM_UNROLL
-      for (int w = 0; w < bits; ++w) { packed[w] = alternate_halves(packed[w]); }
-    }
-    move_groups<true>(packed);
-    TERSUM_UNROLL
-    for (int w = 0; w < bits; ++w) {
-      if (w * width >= count) {
-        store(upper + (w * width - count), packed[w]);
-      } else if ((w + 1) * width <= count) {
-        store(first + w * width, packed[w]);
-      } else {
-        std::uint32_t both[width];
-        store(both, packed[w]);
-        __builtin_memcpy(first + w * width, both, sizeof(both) / 2);
-        __builtin_memcpy(upper, both + width / 2, sizeof(both) / 2);
-      }
-    }
+  if constexpr (Store) {
+    __builtin_memcpy(memory, own, bytes);
   } else {
-    std::uint32_t lanes[Bits][width];
-    TERSUM_UNROLL
-    for (int w = 0; w < bits; ++w) { store(lanes[w], packed[w]); }
-    for (int lane = 0; lane < width; ++lane) {
-      std::uint32_t* const group = (lane < 8 ? first : upper) + lane % 8 * bits;
-      TERSUM_UNROLL
-      for (int w = 0; w < bits; ++w) { group[w] = lanes[w][lane]; }
-    }
+    __builtin_memcpy(own, memory, bytes);
   }
 }
 
-//! @brief Loads them, and prefetches what follows, as if row blocks shared the words of their chunk in order. Each lane gets the `Bits` words of its group.
-template <int Size, std::size_t Bits>
-TERSUM_SIMD void load_codes(std::uint32_t const* from, int block, int part, words (&packed)[Bits])
+//! @brief Stores the packed codes of the rows of a part of a row block, `Bits` words in each lane, as the words of their groups. Or loads them, and
+//! prefetches what follows, as if row blocks shared the words of their chunk in order.
+//!
+//! A *group* is the positions of the wire that one lane of a row block holds, position k in row k, or in two lanes of half a block.
+template <int Size, bool Store, std::size_t Bits, class Words>
+TERSUM_SIMD void move_codes(int block, int part, words (&packed)[Bits], Words* memory)
 {
-  constexpr int bits               = static_cast<int>(Bits);
-  std::uint32_t const* const first = from + group_of<Size>(block, part, 0) * bits;
-  std::uint32_t const* const upper =
-    from + group_of<Size>(block, part, width - 1) * bits - 7 * bits;
-  TERSUM_UNROLL
-  for (int w = 0; w < bits; ++w) {
-    fetch_beyond<false>(from + ((block * rows_of<Size>::split + part) * bits + w) * width);
+  constexpr int bits   = static_cast<int>(Bits);
+  Words* const first   = memory + group_of<Size>(block, part, 0) * bits;
+  Words* const upper   = memory + group_of<Size>(block, part, width - 1) * bits - 7 * bits;
+  constexpr auto whole = sizeof(words);
+  if constexpr (!Store) {
+    TERSUM_UNROLL
+    for (int w = 0; w < bits; ++w) {
+      fetch_beyond<false>(memory + ((block * rows_of<Size>::split + part) * bits + w) * width);
+    }
   }
   if constexpr (in_vectors<Size, bits>) {
     constexpr int count = words_at_first<Size, bits>;
+    if constexpr (Store && rows_of<Size>::halved) {
+      TERSUM_UNROLL
+      for (int w = 0; w < bits; ++w) { packed[w] = alternate_halves(packed[w]); }
+    }
+    if constexpr (Store) { move_groups<true>(packed); }
     TERSUM_UNROLL
     for (int w = 0; w < bits; ++w) {
       if (w * width >= count) {
-        packed[w] = load_words(upper + (w * width - count));
+        copy_words<Store>(&packed[w], upper + (w * width - count), whole);
       } else if ((w + 1) * width <= count) {
-        packed[w] = load_words(first + w * width);
+        copy_words<Store>(&packed[w], first + w * width, whole);
       } else {
         std::uint32_t both[width];
-        __builtin_memcpy(both, first + w * width, sizeof(both) / 2);
-        __builtin_memcpy(both + width / 2, upper, sizeof(both) / 2);
+        if constexpr (Store) { store(both, packed[w]); }
+        copy_words<Store>(both, first + w * width, whole / 2);
+        copy_words<Store>(both + width / 2, upper, whole / 2);
         packed[w] = load_words(both);
       }
     }
-    move_groups<false>(packed);
-    if constexpr (rows_of<Size>::halved) {
+    if constexpr (!Store) { move_groups<false>(packed); }
+    if constexpr (!Store && rows_of<Size>::halved) {
       TERSUM_UNROLL
       for (int w = 0; w < bits; ++w) { packed[w] = part_halves(packed[w]); }
     }
   } else {
     std::uint32_t lanes[Bits][width];
+    if constexpr (Store) { __builtin_memcpy(lanes, packed, sizeof(lanes)); }
     for (int lane = 0; lane < width; ++lane) {
-      std::uint32_t const* const group = (lane < 8 ? first : upper) + lane % 8 * bits;
+      Words* const group = (lane < 8 ? first : upper) + lane % 8 * bits;
       TERSUM_UNROLL
-      for (int w = 0; w < bits; ++w) { lanes[w][lane] = group[w]; }
+      for (int w = 0; w < bits; ++w) {
+        copy_words<Store>(&lanes[w][lane], group + w, sizeof(lanes[w][lane]));
+      }
     }
-    TERSUM_UNROLL
-    for (int w = 0; w < bits; ++w) { packed[w] = load_words(lanes[w]); }
+    if constexpr (!Store) { __builtin_memcpy(packed, lanes, sizeof(lanes)); }
   }
 }

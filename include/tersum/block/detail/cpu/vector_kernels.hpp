@@ -147,7 +147,6 @@ TERSUM_KERNEL(store_whole)
   }
 TERSUM_KERNEL_OF(reduce_stretch, true, TERSUM_LIST(class Op), Op)
 TERSUM_KERNEL_OF(square_norm, true, TERSUM_LIST(int Size), Size)
-TERSUM_KERNEL_OF(largest_magnitude, Codec::chunk_size >= 256, TERSUM_LIST(class Codec), Codec)
 TERSUM_KERNEL_OF(decode_chunk, (Codec::chunk_size >= 256 && (Codec::rotates_chunks || !(std::is_same_v<std::decay_t<Arguments>, float*> || ...))), TERSUM_LIST(class Codec), Codec)
 TERSUM_KERNEL_OF(rotate_to_rows, Size >= 512, TERSUM_LIST(int Size, bool... Rotate), Size, Rotate...)
 TERSUM_KERNEL_OF(rotate_from_rows, Size >= 512, TERSUM_LIST(int Size, bool... Rotate), Size, Rotate...)

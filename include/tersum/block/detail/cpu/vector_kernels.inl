@@ -6,13 +6,9 @@
 
 // clang-format off
 #include <tersum/block/detail/cpu/vectors.inl>
-#include <tersum/block/detail/cpu/vector_philox.inl>
 #include <tersum/block/detail/cpu/vector_value.inl>
 #include <tersum/block/detail/cpu/vector_arrays.inl>
 #include <tersum/block/detail/cpu/chunk_rows.inl>
-#include <tersum/block/detail/cpu/chunk_encode.inl>
-#include <tersum/block/detail/cpu/chunk_decode.inl>
-#include <tersum/block/detail/cpu/codebook_cells.inl>
+#include <tersum/block/detail/cpu/summed_codes.inl>
 #include <tersum/block/detail/cpu/codebook_rows.inl>
-#include <tersum/block/detail/cpu/chunk_measure.inl>
 // clang-format on

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Vectors of one width for one instruction set, from compiler vectors: how they are loaded and shuffled, arithmetic that
-//! compilers have no operator for, and gradient elements.
+//! Vectors of one width for one instruction set, from compiler vectors: how they are loaded and shuffled, and arithmetic that
+//! compilers have no operator for.
 
 // How vectors are loaded and shuffled.
 
@@ -36,17 +36,20 @@ TERSUM_SIMD floats from_bits(words v) { return (floats)v; }
 
 TERSUM_SIMD words to_bits(floats v) { return (words)v; }
 
-//! The numbers 0 .. width-1.
-TERSUM_SIMD words lane_index()
-{
+//! of(lane) for the numbers 0 .. width-1. Spelled out: nvcc's front end loses the expansion of a parameter pack in a builtin.
 #if TERSUM_SIMD_WIDTH == 4
-  return words{0, 1, 2, 3};
+#define TERSUM_EACH_LANE(of) of(0), of(1), of(2), of(3)
 #elif TERSUM_SIMD_WIDTH == 8
-  return words{0, 1, 2, 3, 4, 5, 6, 7};
+#define TERSUM_EACH_LANE(of) of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7)
 #else
-  return words{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+#define TERSUM_EACH_LANE(of)                                                                       \
+  of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7), of(8), of(9), of(10), of(11), of(12),    \
+    of(13), of(14), of(15)
 #endif
-}
+#define TERSUM_SHUFFLE(a, b, of) __builtin_shufflevector(a, b, TERSUM_EACH_LANE(of))
+
+//! The numbers 0 .. width-1.
+TERSUM_SIMD words lane_index() { return words{TERSUM_EACH_LANE(std::uint32_t)}; }
 
 //! nvcc 13.0's front end crashes on a scalar next to a vector of signed integers; so constants come through here.
 TERSUM_SIMD words broadcast(std::uint32_t value) { return value - words{}; }
@@ -64,83 +67,63 @@ TERSUM_SIMD void finish([[maybe_unused]] words& v)
 }
 
 //! @name Shuffles
-//! Index lists are spelled out: nvcc's front end loses the expansion of a parameter pack in a builtin.
+//! A function of a lane says which element it gets, of a followed by b.
 //! @{
-#if TERSUM_SIMD_WIDTH == 4
-#define TERSUM_EVEN        0, 2, 4, 6
-#define TERSUM_ODD         1, 3, 5, 7
-#define TERSUM_LOW_PAIRS   0, 4, 1, 5
-#define TERSUM_HIGH_PAIRS  2, 6, 3, 7
-#define TERSUM_LOW_HALVES  0, 1, 4, 5
-#define TERSUM_HIGH_HALVES 2, 3, 6, 7
-#define TERSUM_SWAP_1      1, 0, 3, 2
-#define TERSUM_SWAP_2      2, 3, 0, 1
-#define TERSUM_SWAP_4      0, 1, 2, 3
-#define TERSUM_SWAP_8      0, 1, 2, 3
-#elif TERSUM_SIMD_WIDTH == 8
-#define TERSUM_EVEN        0, 2, 4, 6, 8, 10, 12, 14
-#define TERSUM_ODD         1, 3, 5, 7, 9, 11, 13, 15
-#define TERSUM_LOW_PAIRS   0, 8, 1, 9, 2, 10, 3, 11
-#define TERSUM_HIGH_PAIRS  4, 12, 5, 13, 6, 14, 7, 15
-#define TERSUM_LOW_HALVES  0, 1, 2, 3, 8, 9, 10, 11
-#define TERSUM_HIGH_HALVES 4, 5, 6, 7, 12, 13, 14, 15
-#define TERSUM_SWAP_1      1, 0, 3, 2, 5, 4, 7, 6
-#define TERSUM_SWAP_2      2, 3, 0, 1, 6, 7, 4, 5
-#define TERSUM_SWAP_4      4, 5, 6, 7, 0, 1, 2, 3
-#define TERSUM_SWAP_8      0, 1, 2, 3, 4, 5, 6, 7
-#elif TERSUM_SIMD_WIDTH == 16
-#define TERSUM_EVEN        0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
-#define TERSUM_ODD         1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31
-#define TERSUM_LOW_PAIRS   0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
-#define TERSUM_HIGH_PAIRS  8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
-#define TERSUM_LOW_HALVES  0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23
-#define TERSUM_HIGH_HALVES 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31
-#define TERSUM_SWAP_1      1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14
-#define TERSUM_SWAP_2      2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13
-#define TERSUM_SWAP_4      4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11
-#define TERSUM_SWAP_8      8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7
-#endif
+template <int Distance>
+constexpr int across(int lane)
+{
+  static_assert(Distance < width);
+  return lane ^ Distance;
+}
+template <int First>
+constexpr int every_other(int lane)
+{
+  return 2 * lane + First;
+}
+template <int High>
+constexpr int alternating(int lane)
+{
+  return (High * width + lane) / 2 + lane % 2 * width;
+}
+template <int High>
+constexpr int of_halves(int lane)
+{
+  return (High + lane / (width / 2)) * (width / 2) + lane;
+}
 
 //! Lanes whose numbers differ by Distance change places.
 template <int Distance>
 TERSUM_SIMD floats exchange(floats v)
 {
-  static_assert(Distance < width &&
-                (Distance == 1 || Distance == 2 || Distance == 4 || Distance == 8));
-  if constexpr (Distance == 1) { return __builtin_shufflevector(v, v, TERSUM_SWAP_1); }
-  if constexpr (Distance == 2) { return __builtin_shufflevector(v, v, TERSUM_SWAP_2); }
-  if constexpr (Distance == 4) { return __builtin_shufflevector(v, v, TERSUM_SWAP_4); }
-  return __builtin_shufflevector(v, v, TERSUM_SWAP_8);
+  return TERSUM_SHUFFLE(v, v, across<Distance>);
 }
 
 //! Elements 0, 2, 4 .. of a followed by b.
 template <class Vector>
 TERSUM_SIMD Vector even(Vector a, Vector b)
 {
-  return __builtin_shufflevector(a, b, TERSUM_EVEN);
+  return TERSUM_SHUFFLE(a, b, every_other<0>);
 }
 
 //! Elements 1, 3, 5 .. of a followed by b.
 template <class Vector>
 TERSUM_SIMD auto odd(Vector a, Vector b)
 {
-  return __builtin_shufflevector(a, b, TERSUM_ODD);
+  return TERSUM_SHUFFLE(a, b, every_other<1>);
 }
 
 //! a and b alternating: their first halves when `High` is 0, their second halves when it is 1.
 template <int High, class Vector>
 TERSUM_SIMD Vector interleave(Vector a, Vector b)
 {
-  if constexpr (High == 0) { return __builtin_shufflevector(a, b, TERSUM_LOW_PAIRS); }
-  return __builtin_shufflevector(a, b, TERSUM_HIGH_PAIRS);
+  return TERSUM_SHUFFLE(a, b, alternating<High>);
 }
 
 //! One half of a followed by the same half of b.
 template <int High, class Vector>
 TERSUM_SIMD Vector join_halves(Vector a, Vector b)
 {
-  if constexpr (High == 0) { return __builtin_shufflevector(a, b, TERSUM_LOW_HALVES); }
-  return __builtin_shufflevector(a, b, TERSUM_HIGH_HALVES);
+  return TERSUM_SHUFFLE(a, b, of_halves<High>);
 }
 
 //! Lanes of the two halves alternating.
@@ -157,16 +140,8 @@ TERSUM_SIMD Vector part_halves(Vector v)
   return join_halves<0>(even(v, v), odd(v, v));
 }
 
-#undef TERSUM_EVEN
-#undef TERSUM_ODD
-#undef TERSUM_LOW_PAIRS
-#undef TERSUM_HIGH_PAIRS
-#undef TERSUM_LOW_HALVES
-#undef TERSUM_HIGH_HALVES
-#undef TERSUM_SWAP_1
-#undef TERSUM_SWAP_2
-#undef TERSUM_SWAP_4
-#undef TERSUM_SWAP_8
+#undef TERSUM_SHUFFLE
+#undef TERSUM_EACH_LANE
 //! @}
 
 //! @brief Reorders an array of vectors into one sequence, in which lane 0 of each vector comes first, then lane 1 of each.
@@ -336,8 +311,7 @@ TERSUM_SIMD floats look_up(float const* table, words number)
     __m512 const entries = _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << Count) - 1u), table);
     return (floats)_mm512_maskz_permutexvar_ps(0xffff, (__m512i)number, entries);
 #else
-    constexpr words numbers{0, 1, 2, 3, 4, 5, 6, 7};
-    __m256 const entries = _mm256_maskload_ps(table, (__m256i)(numbers < (words{} + Count)));
+    __m256 const entries = _mm256_maskload_ps(table, (__m256i)(lane_index() < (words{} + Count)));
     return (floats)_mm256_permutevar8x32_ps(entries, (__m256i)number);
 #endif
 #if TERSUM_SIMD_WIDTH == 16
@@ -368,113 +342,3 @@ TERSUM_SIMD floats look_up(float const* table, words number)
   return found;
 #endif
 }
-
-// Gradient elements to vectors of floats and back.
-
-//! @name Gradient elements
-//! @{
-TERSUM_SIMD floats load_values(float const* from) { return load(from); }
-
-TERSUM_SIMD floats load_values(bfloat16 const* from)
-{
-  shorts v;
-  __builtin_memcpy(&v, from, sizeof(v));
-  return from_bits(__builtin_convertvector(v, words) << 16);
-}
-
-//! Makes every NaN the one that `to_float` makes of a half. Clang 14 would compare halves with themselves lane by lane.
-TERSUM_SIMD floats quiet(floats v)
-{
-  auto const size = (integers)(to_bits(v) & 0x7fffffffu);
-  return size > 0x7f800000 ? from_bits(broadcast(0x7fffffffu)) : v;
-}
-
-//! Loads values without that: for sums, whose NaNs `store_values` makes the same.
-template <class Element>
-TERSUM_SIMD floats load_any_nan(Element const* from)
-{
-  return load_values(from);
-}
-
-TERSUM_SIMD floats load_any_nan(half const* from)
-{
-#if TERSUM_SIMD_WIDTH == 16
-  return (floats)_mm512_maskz_cvtph_ps(0xffff,
-                                       _mm256_loadu_si256(reinterpret_cast<__m256i const*>(from)));
-#elif TERSUM_SIMD_WIDTH == 8
-  return (floats)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<__m128i const*>(from)));
-#else
-  shorts v;
-  __builtin_memcpy(&v, from, sizeof(v));
-  words const value     = __builtin_convertvector(v, words);
-  integers const size   = (integers)(value & 0x7fffu);
-  words const bits      = (words)size << 13;
-  words const normal    = bits + (size < 0x7c00 ? broadcast(0x38000000u) : broadcast(0x70000000u));
-  words const subnormal = to_bits(from_bits(bits + 0x38800000u) - broadcast(0x1p-14f));
-  return from_bits((size < 0x0400 ? subnormal : normal) | (value & 0x8000u) << 16);
-#endif
-}
-
-TERSUM_SIMD floats load_values(half const* from) { return quiet(load_any_nan(from)); }
-
-TERSUM_SIMD void store_values(float* to, floats v) { store(to, v); }
-
-//! Rounds to bfloat16s, in the upper halves of the words. The lower halves are undefined.
-TERSUM_SIMD words to_bfloat16s(floats v)
-{
-  words const bits = to_bits(v);
-  return v != v ? broadcast(0x7fff0000u) : bits + 0x7fffu + ((bits >> 16) & 1u);
-}
-
-//! Stores the upper halves of words. Compilers have longer ways where they convert.
-TERSUM_SIMD void store_upper_halves(bfloat16* to, words v)
-{
-#if TERSUM_SIMD_WIDTH == 16
-  typedef std::uint16_t halves __attribute__((vector_size(64)));
-  shorts const out = odd((halves)v, (halves)v);
-#elif TERSUM_SIMD_WIDTH == 8
-  auto const moved = (__m256i)(v >> 16);
-  auto const out =
-    _mm_packus_epi32(_mm256_castsi256_si128(moved), _mm256_extracti128_si256(moved, 1));
-#else
-  shorts const out      = __builtin_convertvector(v >> 16, shorts);
-#endif
-  __builtin_memcpy(to, &out, sizeof(out));
-}
-
-TERSUM_SIMD void store_values(bfloat16* to, floats v) { store_upper_halves(to, to_bfloat16s(v)); }
-
-TERSUM_SIMD void store_values(half* to, floats v)
-{
-#if TERSUM_SIMD_WIDTH >= 8
-  v = v != v ? from_bits(broadcast(0x7fffffffu)) : v;
-#endif
-#if TERSUM_SIMD_WIDTH == 16
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_maskz_cvtps_ph(0xffff, (__m512)v, 0));
-#elif TERSUM_SIMD_WIDTH == 8
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_cvtps_ph((__m256)v, 0));
-#else
-  words const bits      = to_bits(v);
-  integers const size   = (integers)(bits & 0x7fffffffu);
-  words const sign      = (bits >> 16) & 0x8000u;
-  words const subnormal = to_bits(from_bits((words)size) + broadcast(0.5f)) - 0x3f000000u;
-  words const normal    = ((words)size - 0x38000000u + 0xfffu + ((bits >> 13) & 1u)) >> 13;
-  words const finite    = size < 0x38800000 ? subnormal : normal;
-  words const number    = (size < 0x477ff000 ? finite : broadcast(0x7c00u)) | sign;
-  shorts const out =
-    __builtin_convertvector(size > 0x7f800000 ? broadcast(0x7fffu) : number, shorts);
-  __builtin_memcpy(to, &out, sizeof(out));
-#endif
-}
-
-//! Stores means, rounded as by `finite_from_float`.
-template <class Element>
-TERSUM_SIMD floats within_range(floats v)
-{
-  if constexpr (std::is_same_v<Element, half>) {
-    floats const largest = broadcast(65504.0f);
-    v                    = larger(-largest, smaller(largest, v));
-  }
-  return v;
-}
-//! @}

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Chunks to codes that are summed, or to values of a type, and back on the CPU.
+//! What ranks agree on of a chunk, and chunks to codes that are summed, or to values of a type, and back on the CPU.
 
 #pragma once
 
@@ -11,6 +11,7 @@
 #include <tersum/codec.hpp>
 #include <tersum/exchange/detail/cpu/chunk_in_rows.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/steps.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/execute/instruction_set.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
@@ -22,6 +23,83 @@
 #include <type_traits>
 
 namespace tersum::inline v0::detail {
+
+//! @brief A chunk of which scalars are measured that the ranks agree on.
+template <class Codec, class Element>
+class measured_in_rows : chunk_in_rows<Codec, Element> {
+  using base = chunk_in_rows<Codec, Element>;
+  using base::args;
+  using base::number;
+  using base::set;
+  using base::size;
+  using typename base::array;
+  using typename base::math;
+  using scalar = typename Codec::norm_scalar;
+
+ public:
+  using base::base;
+
+  void measure() const
+  {
+    scalar& agreed = static_cast<scalar*>(args.agreed)[number()];
+    this->read_in_units([&](auto from) {
+      if constexpr (measures_plainly<Codec>) {
+        agreed = to_agreed<typename Codec::range_type>(inspected(args, measured_plainly(from)));
+      } else if constexpr (measures_magnitudes<Codec>) {
+        agreed = to_agreed<scalar>(inspected(args, magnitude(from)), true);
+      }
+      if constexpr (measures_norms<Codec>) {
+        float norm = inspected(args, square_norm<size>(set, from));
+        // The rotated copy is not normalized; its length is a power of two.
+        if (Codec::rotates_all) { norm = norm / static_cast<float>(chunks() * size); }
+        if (norms_travel<Codec>) {
+          agreed = to_agreed<scalar>(norm, false);
+        } else {
+          args.steps[number()].encode = norm;
+        }
+      }
+    });
+  }
+
+ private:
+  //! Of the tensor.
+  [[nodiscard]] std::uint64_t chunks() const { return args.records[this->entry.tensor].chunks; }
+
+  //! The largest of the rotated values, in units of those that are not.
+  template <class From>
+  [[nodiscard]] float magnitude(From from) const
+  {
+    float most = 0;
+    this->rotated(from, [&](auto rotated) {
+      if (Codec::rotates_chunks) {
+        alignas(64) array rows;
+        rotate_to_rows<size>(set, args.header->sign_key, number(), rotated, +rows);
+        most = largest_of(set, +rows, size);
+      } else {
+        most = largest_of(set, rotated, size);
+      }
+    });
+    if constexpr (Codec::rotates_chunks || Codec::rotates_in_memory || Codec::rotates_all) {
+      most = most / rotation_root<Codec>(chunks());
+    }
+    return most;
+  }
+
+  //! What the range's plain form measures.
+  template <class From>
+  [[nodiscard]] float measured_plainly(From from) const
+  {
+    alignas(64) array x;
+    array scratch;
+    load_whole(set, from, x, size);
+    if constexpr (Codec::range_type::measures_rotated && !Codec::rotates_all) {
+      args.codec.rotator.forward(math{}, x, scratch, this->key());
+      float const root = rotation_root<Codec>(1);
+      for (float& value : x) { value = value / root; }
+    }
+    return args.codec.coder.range.measure(math{}, x, scratch);
+  }
+};
 
 //! @brief A chunk that travels in values of a type.
 template <class Codec, class Element>

@@ -10,7 +10,6 @@
 #include <tersum/chunk/detail/chunk_selection.hpp>
 #include <tersum/chunk/detail/selection.hpp>
 #include <tersum/exchange/detail/cpu/cpu_codes.hpp>
-#include <tersum/exchange/detail/cpu/cpu_measure.hpp>
 #include <tersum/exchange/detail/cpu/cpu_parts.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/steps.hpp>
@@ -27,6 +26,36 @@
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
+
+//! @brief The sum of 1024 doubles, halving from the top.
+[[nodiscard]] inline double halving_total(double (&sums)[1024])
+{
+  for (int half_of = 512; half_of > 0; half_of /= 2) {
+    for (int i = 0; i < half_of; ++i) { sums[i] = sums[i] + sums[i + half_of]; }
+  }
+  return sums[0];
+}
+
+//! @brief The sum over a tensor's chunks in the order that the tensor kernels have: of each subtree, then of the subtrees.
+template <class Term>
+[[nodiscard]] double tensor_sum(tensor_record const& record, Term const& term)
+{
+  std::uint64_t const subtrees = subtrees_of(record.chunks);
+  double of_subtrees[1024]     = {};
+  for (std::uint64_t k = 0; k < subtrees; ++k) {
+    std::uint64_t const begin = k * subtree_chunks;
+    std::uint64_t const end   = k + 1 < subtrees ? begin + subtree_chunks : record.chunks;
+    double sums[1024]         = {};
+    for (std::uint64_t i = begin; i < end; ++i) {
+      double& sum = sums[(i - begin) % 1024];
+      sum         = term(sum, record.first_chunk + i);
+    }
+    double const total = halving_total(sums);
+    if (subtrees == 1) { return total; }
+    of_subtrees[k % 1024] = of_subtrees[k % 1024] + total;
+  }
+  return halving_total(of_subtrees);
+}
 
 //! @brief What a stage works with: one rank's plan and memory, and how to work.
 template <class Codec, class Element>
@@ -147,7 +176,22 @@ template <class Codec, class Element>
 template <class Codec, class Element>
 [[nodiscard]] status run_stage(stage::measure, cpu_work<Codec, Element> const& work)
 {
-  measure_chunks(work.threads, work.instructions, work.args);
+  auto const& args     = work.args;
+  using scalar         = typename Codec::norm_scalar;
+  scalar* const agreed = static_cast<scalar*>(args.agreed);
+  each_chunk<measured_in_rows>(work, args, [](auto const& chunk) { chunk.measure(); });
+  if constexpr (adds_norms<Codec>) {
+    scalar* const of_tensors = agreed + (per_tensor<Codec> ? 0 : args.chunks);
+    parallel_for(work.threads, args.tensors, [&](std::uint64_t tensor) {
+      double const sum = tensor_sum(args.records[tensor], [&](double so_far, std::uint64_t chunk) {
+        return so_far + static_cast<double>(args.steps[chunk].encode);
+      });
+      of_tensors[tensor] = to_agreed<scalar>(static_cast<float>(sum), true);
+    });
+  }
+  if constexpr (tells_ratios<Codec>) {
+    for (std::uint64_t tensor = 0; tensor < args.tensors; ++tensor) { tell_ratio(args, tensor); }
+  }
   return {};
 }
 

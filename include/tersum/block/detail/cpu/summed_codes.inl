@@ -2,7 +2,50 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! One chunk to its codes on one CPU thread, on top of chunk_rows.inl.
+//! The norm of a chunk, the chunk to codes that are summed, and their sum to the mean, on one CPU thread, on top of chunk_rows.inl.
+
+//! @brief Adds neighbours among the lanes of `Count` vectors until one vector is left.
+template <int Count, std::size_t Room>
+TERSUM_SIMD void add_pairs(floats (&sums)[Room])
+{
+  if constexpr (Count > 1) {
+    TERSUM_UNROLL
+    for (int i = 0; i < Count / 2; ++i) {
+      sums[i] = even(sums[2 * i], sums[2 * i + 1]) + odd(sums[2 * i], sums[2 * i + 1]);
+    }
+    add_pairs<Count / 2>(sums);
+  }
+}
+
+//! @brief The squared norm of a chunk by the tree of `chunk_norms`.
+template <int Size, chunk_pointer From>
+TERSUM_TARGET inline float square_norm(From from)
+{
+  constexpr int vectors = (Size < 256 ? Size : 256) / width;
+  constexpr int group   = minimum(vectors, width == 16 ? 16 : 8);  // as many as registers hold
+  floats sums[extent(vectors)];
+  for (int first = 0; first < vectors; first += group) {
+    floats some[extent(group)] = {};
+    for (int block = 0; block < Size; block += 256) {
+      TERSUM_UNROLL
+      for (int i = 0; i < group; ++i) {
+        From const at = from + (block + (first + i) * width);
+        fetch_beyond<false>(at);
+        floats const v = load_values(at);
+        some[i]        = fma(v, v, some[i]);
+      }
+    }
+    TERSUM_UNROLL
+    for (int i = 0; i < group; ++i) { sums[first + i] = some[i]; }
+  }
+  add_pairs<vectors>(sums);
+  floats v = sums[0];
+  v        = v + exchange<1>(v);
+  v        = v + exchange<2>(v);
+  if constexpr (width >= 8) { v = v + exchange<4>(v); }
+  if constexpr (width >= 16) { v = v + exchange<8>(v); }
+  return v[0];
+}
 
 //! @brief Puts the codes of row k = 4 m + C into their lanes of the words.
 template <class Codec, int C, std::size_t Runs>
@@ -70,14 +113,13 @@ TERSUM_SIMD void encode_block(Codec const& codec,
                               float* rows,
                               std::uint32_t* chunk_words)
 {
-  constexpr int size    = Codec::chunk_size;
-  using shape           = rows_of<size>;
-  using lanes           = typename Codec::lanes;
-  using quantizer       = typename Codec::quantizer_type;
-  using dither          = typename Codec::dither_type;
-  constexpr int columns = shape::in_block / 4;             // rows k = c + 4 m
-  constexpr int runs    = shape::in_block / lanes::lanes;  // words of one lane
-  constexpr int levels  = Codec::rotates_chunks ? shape::wire_levels : 0;
+  constexpr int size   = Codec::chunk_size;
+  using shape          = rows_of<size>;
+  using lanes          = typename Codec::lanes;
+  using quantizer      = typename Codec::quantizer_type;
+  using dither         = typename Codec::dither_type;
+  constexpr int runs   = shape::in_block / lanes::lanes;  // words of one lane
+  constexpr int levels = Codec::rotates_chunks ? shape::wire_levels : 0;
 
   // Sixteen wire positions of a lane share a draw: rows 0 to 15, and 16 to 31.
   constexpr int draws = shape::in_block / 16;
@@ -111,19 +153,8 @@ TERSUM_SIMD void encode_block(Codec const& codec,
     }
   }
 
-  float* const first_row = rows + shape::number(block, part, 0) * width;
-  constexpr int stride   = shape::split * width;
-  if constexpr (levels > 0) {
-    TERSUM_UNROLL
-    for (int m = 0; m < columns; ++m) {
-      floats v[4];
-      TERSUM_UNROLL
-      for (int c = 0; c < 4; ++c) { v[c] = load(first_row + (4 * m + c) * stride); }
-      row_butterflies<0, (levels < 2 ? levels : 2)>(v);
-      TERSUM_UNROLL
-      for (int c = 0; c < 4; ++c) { store(first_row + (4 * m + c) * stride, v[c]); }
-    }
-  }
+  float* const first_row = rows + first_row_of<size>(block, part);
+  butterflies_of_rows<size, 0, minimum(levels, 2), false>(first_row, first_row);
   words packed[extent(runs)] = {};
   int const offset           = static_cast<int>(first_row - rows);
   // Blocks share the payload of their chunk in order, as far as prefetches are concerned.
@@ -139,7 +170,7 @@ TERSUM_SIMD void encode_block(Codec const& codec,
     TERSUM_UNROLL
     for (int r = 0; r < runs; ++r) { packed[r] = (packed[r] + lift) ^ lanes::signs; }
   }
-  store_codes<size>(block, part, packed, chunk_words);
+  move_codes<size, true>(block, part, packed, chunk_words);
 }
 
 //! @brief Encodes one chunk. `own`, if it is not null, receives the codes as values, without their step.
@@ -177,4 +208,104 @@ TERSUM_TARGET inline void encode_chunk(Codec const& codec,
     }
     store_rows<size, Codec::rotates_chunks>(own, signs, 1.0f, rows);
   }
+}
+
+//! @brief Unpacks one block of rows and begins the inverse transform. Where there is none and rows lie as the gradient does, it
+//! stores the values.
+template <class Codec, chunk_pointer To>
+TERSUM_SIMD void decode_block(int world,
+                              int block,
+                              int part,
+                              float scale,
+                              std::uint32_t const* chunk_words,
+                              To to,
+                              float* rows,
+                              chunk_step& counts)
+{
+  constexpr int size    = Codec::chunk_size;
+  using shape           = rows_of<size>;
+  using lanes           = typename Codec::lanes;
+  constexpr int columns = shape::in_block / 4;
+  constexpr int runs    = shape::in_block / lanes::lanes;
+  constexpr int levels  = Codec::rotates_chunks ? shape::wire_levels : 0;
+  constexpr int stride  = shape::split * width;
+
+  words packed[extent(runs)];
+  move_codes<size, false>(block, part, packed, chunk_words);
+
+  float* const first_row = rows + first_row_of<size>(block, part);
+  floats squares         = {};
+  integers limits        = {};
+  TERSUM_UNROLL
+  for (int m = 0; m < columns; ++m) {
+    floats v[4];
+    TERSUM_UNROLL
+    for (int c = 0; c < 4; ++c) {
+      int const k      = 4 * m + c;
+      words const word = packed[k / lanes::lanes];
+      integers code;
+      if constexpr (Codec::reducer_type::biased) {
+        code = (integers)((word >> static_cast<std::uint32_t>(lanes::bits * (k % lanes::lanes))) &
+                          lanes::full) -
+               world * Codec::quantizer_type::max_level;
+      } else {
+        code = (integers)(word << static_cast<std::uint32_t>(32 - lanes::bits *
+                                                                    (k % lanes::lanes + 1))) >>
+               (32 - lanes::bits);
+      }
+      v[c] = __builtin_convertvector(code, floats);
+      if (saturates<Codec>) {
+        limits -= (integers)(code >= lanes::limit) + (integers)(code <= -lanes::limit);
+      }
+      if (tracks<Codec>) { squares = squares + v[c] * v[c]; }  // integers below 2^24: exact
+    }
+    if constexpr (levels > 0) { row_butterflies<0, (levels < 2 ? levels : 2)>(v); }
+    TERSUM_UNROLL
+    for (int c = 0; c < 4; ++c) {
+      To const at = to + (static_cast<int>(first_row - rows) + (4 * m + c) * stride);
+      if (levels == 0 && !shape::joined) {
+        fetch_beyond<true, tuning{}.cpu.write_ahead * 3 / 2>(at);
+        store_values(at, within_range<typename stored_element<To>::type>(v[c] * broadcast(scale)));
+      } else {
+        fetch_beyond<true>(at);
+        store(first_row + (4 * m + c) * stride, v[c]);
+      }
+    }
+  }
+  if constexpr (levels > 2) { butterflies_of_rows<size, 2, levels, false>(first_row, first_row); }
+  if (saturates<Codec>) {
+    for (int lane = 0; lane < width; ++lane) {
+      counts.saturated += static_cast<std::uint32_t>(limits[lane]);
+      counts.square_sum += static_cast<std::uint32_t>(squares[lane]);
+    }
+  }
+}
+
+//! @brief Decodes one chunk of summed codes to the mean.
+template <class Codec, chunk_pointer To>
+TERSUM_TARGET inline void decode_chunk(int world,
+                                       std::uint64_t sign_key,
+                                       std::uint64_t chunk,
+                                       float scale,
+                                       std::uint32_t const* chunk_words,
+                                       To to,
+                                       chunk_step& step)
+{
+  constexpr int size = Codec::chunk_size;
+  using shape        = rows_of<size>;
+  alignas(64) float rows[extent(size)];
+  std::uint32_t signs[sign_room<size>];
+  chunk_signs<size, Codec::rotates_chunks>(chunk, sign_key, signs);
+  chunk_step counts{};
+  for (int block = 0; block < shape::blocks; ++block) {
+    for (int part = 0; part < shape::split; ++part) {
+      decode_block<Codec>(world, block, part, scale, chunk_words, to, rows, counts);
+    }
+  }
+  if (Codec::rotates_chunks) { middle_rows<size>(rows); }
+  if (Codec::rotates_chunks || shape::joined) {
+    store_rows<size, Codec::rotates_chunks>(to, signs, scale, rows);
+  }
+  if (saturates<Codec>) { step.saturated = counts.saturated; }
+  if (tracks<Codec>) { step.square_sum = counts.square_sum; }
 }
