@@ -4,6 +4,10 @@
 //! @file
 //! Fingerprints follow from policies' names and parameters and, of states, from what memory is made of: no two that differ in it agree.
 
+#include "../../examples/your_own/decaying_feedback.hpp"
+#include "../../examples/your_own/largest_mean.hpp"
+#include "../../examples/your_own/mean_magnitude.hpp"
+#include "../../examples/your_own/signed_permutation.hpp"
 #include "support/codecs.hpp"
 
 #include <tersum/chunk/random_chunks.hpp>
@@ -281,6 +285,22 @@ TEST_CASE(
   add(
     tests::rotated_codes<1024, lloyd_max<2>, two_shot, no_feedback, kept_diagonal_in<bfloat16>>{});
   add(tests::rotated_codes<1024, lloyd_max<2>, two_shot, no_feedback, given_diagonal>{});
+
+  for (kept_diagonal const& units : {kept_diagonal{.prior = 9}, kept_diagonal{.horizon = 1000}}) {
+    add(tests::rotated_codes<1024, lloyd_max<2>, two_shot, no_feedback, kept_diagonal>{.metric =
+                                                                                         units});
+  }
+  add(tests::rotated_codes<1024, lloyd_max<2>, two_shot, no_feedback, given_diagonal>{
+    .metric = {.floor = 0.5f}});
+
+  // Policies of users.
+  add(tests::in_lanes<signed_permutation, rms_range<tracked_correlation>, no_feedback>{},
+      tests::in_lanes<no_rotation, rms_range<tracked_correlation>, no_feedback>{},
+      tests::in_lanes<signed_permutation, rms_range<tracked_correlation>, decaying_feedback>{},
+      tests::in_lanes<signed_permutation, mean_magnitude, decaying_feedback>{},
+      tests::in_lanes<signed_permutation, mean_magnitude, decaying_feedback>{
+        .feedback = {.decay = 0.5f}},
+      tests::rotated_codes<1024, lloyd_max<2>, two_shot, no_feedback, largest_mean>{});
 
   // Chunkers.
   add(presets::topkc_b2, presets::topkc_b8, presets::randomkc_b2, presets::topkc_sat4);

@@ -25,15 +25,9 @@
 #include <doctest/doctest.h>
 
 using namespace tersum;
+using tests::in_lanes;
 
 namespace {
-
-template <class Rotator, class Range, class Feedback, int Size = 256>
-using in_lanes = codec<fixed_chunks<Size>,
-                       Rotator,
-                       summed_codes<Range, stochastic_quantizer<4>, saturating_sum<4>>,
-                       in_wire,
-                       Feedback>;
 
 template <class Codec>
 void compare_strangers(Codec const& codec)

@@ -17,24 +17,15 @@
 #include "support/codecs.hpp"
 #include "support/compare_kernels.hpp"
 
-#include <tersum/interop/plan_fingerprint.hpp>
 #include <tersum/presets.hpp>
 #include <tersum_baselines/group_absmax.hpp>
 
-#include <cstdint>
-#include <set>
 #include <span>
 
 using namespace tersum;
+using tests::in_lanes;
 
 namespace {
-
-template <class Rotator, class Range, class Feedback, int Size = 256>
-using in_lanes = codec<fixed_chunks<Size>,
-                       Rotator,
-                       summed_codes<Range, stochastic_quantizer<4>, saturating_sum<4>>,
-                       in_wire,
-                       Feedback>;
 
 template <class Codec>
 void compare_strangers(Codec const& codec,
@@ -76,45 +67,6 @@ TEST_CASE("[conformance] policies of users go with each other and make the same 
   using blocks = scaled_codes<group_absmax<4, 32>>;
   compare_strangers(codec<fixed_chunks<512>, no_rotation, blocks, mean_in_halves, error_feedback>{},
                     tests::forward_only);
-}
-
-// Rotators that differ in nothing but what they do.
-struct backwards : signed_permutation {
-  constexpr description describe() const { return {"backwards"}; }
-  TERSUM_HOST_DEVICE void forward(auto const& g, auto& x, auto& y, rotation_key const& key) const
-  {
-    signed_permutation::backward(g, x, y, key);
-  }
-  TERSUM_HOST_DEVICE void backward(auto const& g, auto& x, auto& y, rotation_key const& key) const
-  {
-    signed_permutation::forward(g, x, y, key);
-  }
-};
-
-TEST_CASE("[conformance] plans tell policies of users apart")
-{
-  using tracked      = rms_range<tracked_correlation>;
-  auto const of      = [](auto const& codec) { return fingerprint(codec.plan(layout{5000}, {})); };
-  auto const permute = of(in_lanes<signed_permutation, tracked, no_feedback>{});
-  CHECK(permute == of(in_lanes<signed_permutation, tracked, no_feedback>{}));
-  CHECK(permute != of(in_lanes<backwards, tracked, no_feedback>{}));
-  CHECK(permute != of(in_lanes<no_rotation, tracked, no_feedback>{}));
-  using forgets = in_lanes<signed_permutation, mean_magnitude, decaying_feedback>;
-  CHECK(of(forgets{}) != of(forgets{.feedback = {.decay = 0.5f}}));
-  CHECK(of(forgets{}) != of(in_lanes<signed_permutation, tracked, decaying_feedback>{}));
-  auto const in = [&]<metric Metric>(Metric const& units) {
-    return of(
-      tests::rotated_codes<256, lloyd_max<2>, two_shot, no_feedback, Metric>{.metric = units});
-  };
-  std::set<std::uint64_t> const metrics{in(plain_metric{}),
-                                        in(given_diagonal{}),
-                                        in(given_diagonal{.floor = 0.5f}),
-                                        in(kept_diagonal{}),
-                                        in(kept_diagonal_in<bfloat16>{}),
-                                        in(kept_diagonal{.prior = 9}),
-                                        in(kept_diagonal{.horizon = 1000}),
-                                        in(largest_mean{})};
-  CHECK(metrics.size() == 8);
 }
 
 }  // namespace

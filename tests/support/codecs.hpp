@@ -7,6 +7,8 @@
 #pragma once
 
 #include <tersum/codec.hpp>
+#include <tersum/quantize/stochastic_quantizer.hpp>
+#include <tersum/reduce/saturating_sum.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
 
 namespace tersum::tests {
@@ -28,6 +30,14 @@ template <int Size, class Range, class Quantizer, class Reducer, class... More>
 using plain_sums =
   codec<fixed_chunks<Size>, no_rotation, summed_codes<Range, Quantizer, Reducer>, in_wire, More...>;
 //! @}
+
+//! Chunks of `Size` in saturating codes of 4 bits, rotated in any way.
+template <class Rotator, class Range, class Feedback = no_feedback, int Size = 256>
+using in_lanes = codec<fixed_chunks<Size>,
+                       Rotator,
+                       summed_codes<Range, stochastic_quantizer<4>, saturating_sum<4>>,
+                       in_wire,
+                       Feedback>;
 
 //! Elements that the wire adds, of the chunks that a chunker chooses.
 template <class T, class Chunker, class... More>
