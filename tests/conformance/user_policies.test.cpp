@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Policies of every role that have what its concept asks for and nothing else: their codecs' exchanges give the mean.
+//! Ranges, head-room, draws, quantizers and codebooks that have what their concepts ask for and nothing else: their codecs' exchanges
+//! give the mean. Policies of other roles are those of examples/your_own.
 
+#include "../../examples/your_own/decaying_feedback.hpp"
 #include "../../examples/your_own/mean_magnitude.hpp"
+#include "../../examples/your_own/partitioned_sum.hpp"
 #include "support/loopback_run.hpp"
 
 #include <tersum/codec.hpp>
@@ -13,7 +16,7 @@
 #include <tersum/random/philox.hpp>
 #include <tersum/range/rms_range.hpp>
 #include <tersum/reduce/native.hpp>
-#include <tersum/rotate/hadamard.hpp>
+#include <tersum/rotate/partial_hadamard.hpp>
 #include <tersum/types.hpp>
 #include <tersum_baselines/group_absmax.hpp>
 
@@ -31,50 +34,6 @@
 namespace {
 
 using namespace tersum;
-
-struct chunks {
-  static constexpr int chunk_size = 256;
-  constexpr description describe() const { return {"chunks"}; }
-};
-
-struct choice {
-  static constexpr int chunk_size    = 128;
-  static constexpr bool by_norm      = true;
-  static constexpr int level_count   = 1;
-  static constexpr bool several_bits = false;
-  float bits                         = 8;
-  constexpr description describe() const { return {"choice", bits}; }
-  std::uint32_t score(std::uint32_t energy, chunk_key const&) const { return energy; }
-};
-
-struct rotation {
-  static constexpr int rotation_size = 256;
-  static constexpr int square_gain   = 256;
-  constexpr description describe() const { return {"rotation"}; }
-  template <class Group>
-  void forward(Group const& g, float (&x)[256], float (&)[256], rotation_key const& key) const
-  {
-    hadamard_forward(g, x, key);
-  }
-  template <class Group>
-  void backward(Group const& g, float (&x)[256], float (&)[256], rotation_key const& key) const
-  {
-    hadamard_backward(g, x, key);
-  }
-};
-
-struct still {
-  static constexpr int rotation_size = 1;
-  constexpr description describe() const { return {"still"}; }
-  template <class Group, class Chunk>
-  void forward(Group const&, Chunk&, Chunk&, rotation_key const&) const
-  {
-  }
-  template <class Group, class Chunk>
-  void backward(Group const&, Chunk&, Chunk&, rotation_key const&) const
-  {
-  }
-};
 
 struct room {
   static constexpr bool tracked = false;
@@ -123,42 +82,6 @@ struct rounding {
   {
     float const sum = std::nearbyint(value * scale) + static_cast<float>(random);
     return static_cast<std::int32_t>(std::clamp(std::floor(sum / 256.0f), -7.0f, 7.0f));
-  }
-};
-
-// Bytes, whose sums stay within themselves.
-struct byte_sum {
-  using element                     = std::uint32_t;
-  static constexpr bool native      = false;
-  static constexpr bool associative = true;
-  static constexpr bool exact       = true;
-  std::uint32_t operator()(std::uint32_t a, std::uint32_t b) const
-  {
-    return ((a & 0x7f7f7f7fu) + (b & 0x7f7f7f7fu)) ^ ((a ^ b) & 0x80808080u);
-  }
-};
-
-struct bytes {
-  using op                         = byte_sum;
-  static constexpr int lane_bits   = 8;
-  static constexpr bool biased     = false;
-  static constexpr bool saturating = false;
-  constexpr description describe() const { return {"bytes"}; }
-  static constexpr int max_world(int level) { return 127 / level; }
-};
-
-struct keeping {
-  static constexpr bool enabled = true;
-  constexpr description describe() const { return {"keeping"}; }
-  template <class Arithmetic>
-  float before(Arithmetic const& math, float gradient, float kept) const
-  {
-    return math.add(gradient, kept);
-  }
-  template <class Arithmetic>
-  float after(Arithmetic const&, float, float lost, float) const
-  {
-    return lost;
   }
 };
 
@@ -230,21 +153,18 @@ double error_of(Codec const& codec)
 
 TEST_CASE("[conformance] policies made of what the concepts ask for exchange in lanes")
 {
-  using lanes = codec<chunks, rotation, summed_codes<extent, rounding, bytes>, in_wire, keeping>;
-  static_assert(!selecting_chunker<chunks> && feeds_back<lanes> && !saturates<lanes>);
+  using lanes = codec<fixed_chunks<256>,
+                      partial_hadamard<256>,
+                      summed_codes<extent, rounding, partitioned_sum<8>>,
+                      in_wire,
+                      decaying_feedback>;
+  static_assert(feeds_back<lanes> && !saturates<lanes>);
   // Three root mean squares in 7 steps: rounding a value has a variance of a quarter of a step's square at most, (3/7)^2 / 4
   // = .046 of its energy; rotated values beyond the range, 1 in 370, add less than .002. Of uniform values ranks have the
   // energy 1/6 where their mean has (1 + 1/3) / 12 = 1/9, and their errors are independent: .048 (1/6) / 3 / (1/9) = .024.
   double const error = error_of(lanes{});
   CHECK(error < .024);
   CHECK(error > 0);
-}
-
-TEST_CASE("[conformance] a choice of one's own sends the largest chunks")
-{
-  // 8 bits pay for 11 of 24 chunks and the norms: for all large ones but the last, of 56 coordinates. Of 12 + 11 16 + 7 parts
-  // of the energy 12 + 7 stay, .097; chunks of so many uniform values differ from that by a tenth.
-  CHECK(error_of(codec<choice, no_rotation, cast<half>, in_wire, keeping>{}) < .12);
 }
 
 TEST_CASE("[conformance] a choice follows what a range of one's own measures")
@@ -272,9 +192,13 @@ TEST_CASE("[conformance] a choice follows what a range of one's own measures")
 TEST_CASE("[conformance] a codebook and blocks of one's own exchange in two shots")
 {
   // Of normal values an encoding loses .13: a third of that of ranks with 3/2 of the mean's energy, and that of the mean.
-  CHECK(error_of(codec<chunks, rotation, scaled_codes<book>, two_shot, keeping>{}) < .25);
+  CHECK(error_of(codec<fixed_chunks<256>,
+                       partial_hadamard<256>,
+                       scaled_codes<book>,
+                       two_shot,
+                       decaying_feedback>{}) < .25);
   // Zeros and signs are coarse: no more is asked than that they are better than nothing.
-  CHECK(error_of(codec<chunks, still, scaled_codes<blocks>, two_shot>{}) < 1);
+  CHECK(error_of(codec<fixed_chunks<256>, no_rotation, scaled_codes<blocks>, two_shot>{}) < 1);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "support/codecs.hpp"
 #include "support/loopback_run.hpp"
 #include "support/normal_gradients.hpp"
+#include "support/user_quantizers.hpp"
 
 #include <tersum/tersum.hpp>
 
@@ -16,41 +17,13 @@
 
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <vector>
 
 namespace {
 
-// Rounds at random to 0, 1, 2, 4 and 7 steps.
-struct uneven_quantizer {
-  using dither                       = tersum::stratified;
-  static constexpr int bits          = 4;
-  static constexpr int max_level     = 7;
-  static constexpr int fraction_bits = 8;
-  static constexpr bool unbiased     = true;
-  constexpr tersum::description describe() const { return {"uneven_quantizer"}; }
-
-  [[nodiscard]] TERSUM_HOST_DEVICE std::int32_t encode(float value,
-                                                       float scale,
-                                                       std::uint32_t random) const noexcept
-  {
-    bool const negative = value < 0;
-    std::int32_t const fine =
-      tersum::round_to_grid<256 * 7, 0>(negative ? -value : value, scale, 0);
-    std::int32_t const size = fine > 0 ? fine : 0;
-    std::int32_t const low  = size >= 1024 ? 4 : size >= 512 ? 2 : size >= 256 ? 1 : 0;
-    std::int32_t const gap  = size >= 1024 ? 3 : size >= 512 ? 2 : 1;
-    bool const up = static_cast<std::int32_t>(2 * random + 1) * gap < 2 * size - 512 * low;
-    std::int32_t const code = low + (up ? gap : 0);
-    return negative ? -code : code;
-  }
-};
-
-static_assert(tersum::quantizer<uneven_quantizer>);
-
 TEST_CASE("[conformance] a quantizer whose levels are not uniform obeys the laws of the role")
 {
-  tersum::tests::check_quantizer_laws<uneven_quantizer>();
+  tersum::tests::check_quantizer_laws<tersum::tests::uneven_quantizer>();
 }
 
 TEST_CASE("[conformance] signs obey the laws of the role")

@@ -4,15 +4,16 @@
 //! @file
 //! Every width of codes and lanes, and quantizers of a user: the kernel bodies equal the CPU executor bit for bit.
 
+#include "../../examples/your_own/sign_quantizer.hpp"
 #include "support/codecs.hpp"
 #include "support/compare_kernels.hpp"
+#include "support/user_quantizers.hpp"
 
 #include <tersum/tersum.hpp>
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 
 namespace {
@@ -91,64 +92,13 @@ TEST_CASE("[kernels] guarded lanes in words of 32 and 64 bits")
                     fed_back<stochastic<8>, guard_lanes<16, std::uint64_t>>>();
 }
 
-// Keeps the sign with probability |value| / step.
-struct ternary {
-  using dither                       = independent_dither<10>;
-  static constexpr int bits          = 2;
-  static constexpr int max_level     = 1;
-  static constexpr int fraction_bits = 8;
-  static constexpr bool unbiased     = true;
-  constexpr description describe() const { return {"ternary"}; }
-
-  [[nodiscard]] std::int32_t encode(float value, float scale, std::uint32_t random) const noexcept
-  {
-    if (!(static_cast<float>(random) < std::rint(std::fabs(value) * scale))) { return 0; }
-    return value < 0.0F ? -1 : 1;
-  }
-};
-
-// The sign alone.
-struct signs {
-  using dither                       = no_dither;
-  static constexpr int bits          = 2;
-  static constexpr int max_level     = 1;
-  static constexpr int fraction_bits = 0;
-  static constexpr bool unbiased     = false;
-  constexpr description describe() const { return {"signs"}; }
-
-  [[nodiscard]] std::int32_t encode(float value, float scale, std::uint32_t) const noexcept
-  {
-    float const position = value * scale;
-    return position > 0.0F ? 1 : position < 0.0F ? -1 : 0;
-  }
-};
-
-// Powers of two and zero, with four random bits; its parameter is known at run time only.
-struct powers {
-  using dither                       = stratified;
-  static constexpr int bits          = 4;
-  static constexpr int max_level     = 4;
-  static constexpr int fraction_bits = 4;
-  static constexpr bool unbiased     = false;
-  constexpr description describe() const { return {"powers", threshold}; }
-
-  float threshold = 0.5F;
-
-  [[nodiscard]] std::int32_t encode(float value, float scale, std::uint32_t random) const noexcept
-  {
-    float const size = std::fabs(value) * scale + static_cast<float>(random >> 4);
-    int const code   = size >= 56.0F ? 4 : size >= 32.0F ? 2 : size >= 16.0F + threshold ? 1 : 0;
-    return value < 0.0F ? -code : code;
-  }
-};
-
 TEST_CASE("[kernels] quantizers of one's own")
 {
-  compare_all_lanes<rotated<ternary, saturating_sum<2>>,
-                    rotated<ternary, widening_sum<2, 16>>,
-                    fed_back<ternary, guard_lanes<8>>,
-                    unrotated<signs, saturating_sum<2>>,
-                    fed_back<signs, saturating_sum<4>>>();
+  compare_all_lanes<rotated<uneven_quantizer, saturating_sum<4>>,
+                    rotated<uneven_quantizer, widening_sum<4, 16>>,
+                    fed_back<uneven_quantizer, guard_lanes<8>>,
+                    unrotated<sign_quantizer, saturating_sum<2>>,
+                    fed_back<sign_quantizer, saturating_sum<4>>>();
   compare_lanes<rotated<powers, saturating_sum<4>>>({.coder = {.quantizer = {.threshold = 3.0F}}});
   compare_lanes<fed_back<powers, widening_sum<4, 8>>>(
     {.coder = {.quantizer = {.threshold = 7.0F}}});

@@ -4,7 +4,7 @@
 //! @file
 //! What vectors make of a quantizer, code by code, against its plain form where chunks lie as the wire format says.
 
-#include "conformance/quantizer_conformance.hpp"
+#include "support/user_quantizers.hpp"
 
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/quantize/detail/coding.hpp>
@@ -24,49 +24,6 @@
 using namespace tersum;
 
 namespace {
-// A quantizer of a user: rounds the magnitude down at a threshold, and has branches.
-struct dead_zone {
-  using dither                       = independent;
-  static constexpr int bits          = 3;
-  static constexpr int max_level     = 2;
-  static constexpr int fraction_bits = 8;
-  static constexpr bool unbiased     = false;
-  constexpr description describe() const { return {"dead_zone"}; }
-
-  [[nodiscard]] TERSUM_HOST_DEVICE int encode(float value, float scale, std::uint32_t random) const
-  {
-    float const place = value * scale;
-    if (place > 384.0f) { return 2; }
-    if (place < -384.0f) { return -2; }
-    if (place > static_cast<float>(random + 64)) { return 1; }
-    return place < -static_cast<float>(random + 64) ? -1 : 0;
-  }
-};
-
-// A quantizer of a user: three magnitudes at unequal distances, to which vectors round as the plain form does.
-struct three_magnitudes {
-  using dither                       = stratified;
-  static constexpr int bits          = 4;
-  static constexpr int max_level     = 7;
-  static constexpr int fraction_bits = 8;
-  static constexpr bool unbiased     = true;
-  constexpr description describe() const { return {"three_magnitudes"}; }
-
-  [[nodiscard]] TERSUM_HOST_DEVICE int encode(float value, float scale, std::uint32_t random) const
-  {
-    // In double, which holds every number here.
-    double const exact =
-      std::nearbyint(static_cast<double>(std::fabs(value)) * static_cast<double>(scale));
-    double const place = exact < 256 * 7.0 ? exact : exact >= 256 * 7.0 ? 256 * 7.0 : 0;  // NaN: 0
-    int low = 0, gap = 2;
-    if (place >= 256 * 2.0) { low = 2, gap = 1; }
-    if (place >= 256 * 3.0) { low = 3, gap = 4; }
-    int const code =
-      (2 * random + 1) * static_cast<unsigned>(gap) < 2 * place - 512 * low ? low + gap : low;
-    return std::signbit(value) ? -code : code;
-  }
-};
-
 // Values with scale 2^k, whose products are the places that matter: both zeros, NaN, ties of 1/256, what lies beside 2^-20, levels.
 template <class Quantizer>
 std::vector<float> awkward_values(std::size_t count, float scale, std::uint32_t seed)
@@ -193,8 +150,8 @@ TEST_CASE(
 
 TEST_CASE("[quantize] quantizers of one's own make the codes of their plain form in vectors")
 {
-  compare_codes<dead_zone, saturating_sum<4>, 512>();
-  compare_codes<three_magnitudes, widening_sum<4, 8>, 256>();
+  compare_codes<tests::powers, saturating_sum<4>, 512>();
+  compare_codes<tests::uneven_quantizer, widening_sum<4, 8>, 256>();
 }
 
 }  // namespace
