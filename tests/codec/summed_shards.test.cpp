@@ -5,6 +5,7 @@
 //! A codec of summed shards gives every rank, to the bit, what an all-reduce gives of its shard, with tensors that end there.
 
 #include "support/bad_input.hpp"
+#include "support/loopback_run.hpp"
 #include "support/normal_gradients.hpp"
 #include "support/shard_run.hpp"
 
@@ -20,7 +21,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstring>
-#include <deque>
 #include <limits>
 #include <span>
 #include <vector>
@@ -51,56 +51,6 @@ using saturating = codec<fixed_chunks<256>,
                          shard,
                          Feedback>;
 
-//! What an all-reduce of a layout with one tensor for each shard gives, step after step, for gradients of `Element`.
-template <class Codec, class Element>
-class reference {
- public:
-  reference(Codec const& codec, std::size_t d, int world, boundaries const& cuts)
-  {
-    for (std::size_t k = 0; k + 1 < cuts.size(); ++k) {
-      if (cuts[k] < cuts[k + 1]) {
-        tensors_.push_back({.rows = cuts[k + 1] - cuts[k], .columns = 1, .offset = cuts[k]});
-      }
-    }
-    for (int rank = 0; rank < world; ++rank) {
-      auto const plan =
-        codec.plan(layout{.coordinates = d, .tensors = tensors_, .bypass_vectors = false},
-                   {.size = world, .rank = rank});
-      REQUIRE(plan.check() == status{});
-      states_.emplace_back(plan.state_bytes() / 16 + 1);
-      workspaces_.emplace_back(plan.workspace_bytes() / 16 + 1);
-      values_.emplace_back(d);
-      ranks_.push_back({plan,
-                        values_.back(),
-                        std::as_writable_bytes(std::span{states_.back()}),
-                        std::as_writable_bytes(std::span{workspaces_.back()})});
-      REQUIRE(initialize(cpu_executor{}, plan, ranks_.back().state, 77) == status{});
-      if constexpr (in_metric<Codec>) {
-        tests::write_scales(metric_scales(plan, ranks_.back().state));
-      }
-    }
-  }
-
-  std::vector<Element> exchange(std::vector<std::vector<Element>> const& in)
-  {
-    for (std::size_t k = 0; k < in.size(); ++k) {
-      std::copy(in[k].begin(), in[k].end(), values_[k].begin());
-    }
-    REQUIRE(loopback_all_reduce_mean(cpu_executor{},
-                                     std::span<loopback_rank<Codec, Element> const>{ranks_},
-                                     reduction_order::direct) == status{});
-    return values_[0];
-  }
-
-  [[nodiscard]] auto const& operator[](std::size_t rank) const { return ranks_[rank]; }
-
- private:
-  std::vector<tensor> tensors_;
-  std::deque<std::vector<word4>> states_, workspaces_;
-  std::deque<std::vector<Element>> values_;
-  std::vector<loopback_rank<Codec, Element>> ranks_;
-};
-
 template <class Element = float, class Codec>
 void equals_all_reduce(Codec const& codec, std::size_t d, boundaries const& cuts, int steps = 3)
 {
@@ -109,8 +59,22 @@ void equals_all_reduce(Codec const& codec, std::size_t d, boundaries const& cuts
   CAPTURE(world);
   run_of<Codec, Element> run{cpu_executor{},
                              {.codec = codec, .gradient = {d}, .world = world, .cuts = cuts}};
-  reference<decltype(whole_of(codec)), Element> whole{whole_of(codec), d, world, cuts};
-  CHECK(run[0].plan.payload_bytes() == whole[0].plan.payload_bytes());
+  // An all-reduce of a layout with one tensor for each shard.
+  std::vector<tensor> tensors;
+  for (std::size_t k = 0; k + 1 < cuts.size(); ++k) {
+    if (cuts[k] < cuts[k + 1]) {
+      tensors.push_back({.rows = cuts[k + 1] - cuts[k], .columns = 1, .offset = cuts[k]});
+    }
+  }
+  layout const of_shards{.coordinates = d, .tensors = tensors, .bypass_vectors = false};
+  tests::loopback_run<decltype(whole_of(codec)), Element> whole{
+    whole_of(codec), of_shards, world, 77};
+  if constexpr (in_metric<Codec>) {
+    for (int rank = 0; rank < world; ++rank) {
+      tests::write_scales(metric_scales(whole.plan(rank), whole.state(rank)));
+    }
+  }
+  CHECK(run[0].plan.payload_bytes() == whole.plan().payload_bytes());
   for (int step = 0; step < steps; ++step) {
     std::vector<std::vector<Element>> in;
     for (int rank = 0; rank < world; ++rank) {
@@ -123,7 +87,7 @@ void equals_all_reduce(Codec const& codec, std::size_t d, boundaries const& cuts
       }
     }
     auto const got   = run.exchange(cpu_executor{}, in);
-    auto const want  = whole.exchange(in);
+    auto const want  = whole.exchange(in, reduction_order::direct)[0];
     std::size_t same = 0, begin = 0;
     for (auto const& shard : got) {
       REQUIRE(begin + shard.size() <= d);

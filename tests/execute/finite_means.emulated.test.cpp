@@ -5,10 +5,9 @@
 //! The mean of finite halves is a finite half, whatever a codec estimates, on the CPU executor and in the kernel bodies.
 
 #include "support/emulated_executor.hpp"
+#include "support/loopback_run.hpp"
 
-#include <tersum/execute/cpu_executor.hpp>
 #include <tersum/presets.hpp>
-#include <tersum/single_process/loopback.hpp>
 #include <tersum_baselines/presets.hpp>
 
 #include <doctest/doctest.h>
@@ -44,24 +43,14 @@ std::vector<half> gradient_of_halves()
 template <class Executor, class Codec>
 std::vector<half> mean_of(Executor const& exec, Codec const& codec)
 {
-  auto gradient   = gradient_of_halves();
-  auto const plan = codec.plan({.coordinates = size, .tensors = matrix}, {});
-  std::vector<word4> state(plan.state_bytes() / sizeof(word4) + 1),
-    workspace(plan.workspace_bytes() / sizeof(word4) + 1);
-  std::vector<loopback_rank<Codec, half>> const ranks{
-    {plan,
-     gradient,
-     std::as_writable_bytes(std::span{state}),
-     std::as_writable_bytes(std::span{workspace})}};
-  REQUIRE(initialize(exec, plan, ranks[0].state, 3) == status{});
-  std::span<loopback_rank<Codec, half> const> const all{ranks};
+  loopback_run<Codec, half, Executor> run{
+    codec, {.coordinates = size, .tensors = matrix}, 1, 3, exec};
   // A low-rank codec comes nearer with each step.
   for (int step = 0; step < 4; ++step) {
-    std::copy_n(gradient_of_halves().begin(), size, gradient.begin());
-    REQUIRE(loopback_all_reduce_mean(exec, all) == status{});
-    CHECK_FALSE(reinterpret_cast<state_header const*>(state.data())->last_was_non_finite());
+    run.exchange({gradient_of_halves()});
+    CHECK_FALSE(run.header().last_was_non_finite());
   }
-  return gradient;
+  return run.values(0);
 }
 
 template <class Codec>

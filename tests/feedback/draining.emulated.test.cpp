@@ -5,10 +5,9 @@
 //! Kernel bodies send and keep what the CPU does where gradients and residuals are beyond 16-bit elements.
 
 #include "support/emulated_executor.hpp"
+#include "support/loopback_run.hpp"
 
-#include <tersum/execute/cpu_executor.hpp>
 #include <tersum/presets.hpp>
-#include <tersum/single_process/loopback.hpp>
 #include <tersum_baselines/presets.hpp>
 
 #include <doctest/doctest.h>
@@ -33,45 +32,28 @@ struct results {
 
 // Two ranks: a step with magnitudes around the largest half and far beyond it, one with an Inf (of matrices 2^40), and steps of zeros.
 template <class Executor, class Codec>
-results exchange(Executor const& exec, Codec const& codec, int quiet)
+results exchange(Codec const& codec, int quiet)
 {
-  std::vector<std::vector<float>> gradient(2, std::vector<float>(size));
-  std::vector<std::vector<word4>> state, workspace;
-  std::vector<loopback_rank<Codec, float>> ranks;
-  for (int rank = 0; rank < 2; ++rank) {
-    layout of{.coordinates = size};
-    if constexpr (is_low_rank<Codec>) { of.tensors = matrix; }
-    auto const plan = codec.plan(of, {.size = 2, .rank = rank});
-    REQUIRE(plan.check() == status{});
-    state.emplace_back(plan.state_bytes() / sizeof(word4) + 1);
-    workspace.emplace_back(plan.workspace_bytes() / sizeof(word4) + 1);
-    ranks.push_back({plan,
-                     gradient[static_cast<std::size_t>(rank)],
-                     std::as_writable_bytes(std::span{state.back()}),
-                     std::as_writable_bytes(std::span{workspace.back()})});
-    REQUIRE(initialize(exec, plan, ranks.back().state, 3) == status{});
-  }
+  layout of{.coordinates = size};
+  if constexpr (is_low_rank<Codec>) { of.tensors = matrix; }
+  loopback_run<Codec, float, Executor> run{codec, of, 2, 3};
   results out;
   for (int step = 0; step < 2 + quiet; ++step) {
-    for (std::size_t rank = 0; rank < 2; ++rank) {
+    std::vector<std::vector<float>> in(2, std::vector<float>(size));
+    for (std::size_t rank = 0; rank < 2 && step == 0; ++rank) {
       for (std::uint64_t i = 0; i < size; ++i) {
         float const large =
           i % 97 == 5 ? 2e6f : 1000.0f * static_cast<float>(i % 190) + static_cast<float>(rank);
         float const value = is_low_rank<Codec> ? 5000.0f + static_cast<float>(i % 7) : large;
-        gradient[rank][i] = step > 0 ? 0.0f : i % 2 == 0 ? value : -value;
+        in[rank][i]       = i % 2 == 0 ? value : -value;
       }
     }
     constexpr float infinity = std::numeric_limits<float>::infinity();
-    if (step == 1) { gradient[1][77] = is_low_rank<Codec> ? 0x1p40f : infinity; }
-    std::span<loopback_rank<Codec, float> const> const all{ranks};
-    REQUIRE(loopback_all_reduce_mean(exec, all) == status{});
-    out.flags.push_back(
-      reinterpret_cast<state_header const*>(state[0].data())->last_was_non_finite());
-    for (std::size_t rank = 0; rank < 2; ++rank) {
-      auto const* const kept = reinterpret_cast<float const*>(ranks[rank].state.data() +
-                                                              ranks[rank].plan.offset("residual"));
-      out.means.push_back(gradient[rank]);
-      out.residuals.emplace_back(kept, kept + size);
+    if (step == 1) { in[1][77] = is_low_rank<Codec> ? 0x1p40f : infinity; }
+    for (auto const& mean : run.exchange(in)) { out.means.push_back(mean); }
+    out.flags.push_back(run.header().last_was_non_finite());
+    for (int rank = 0; rank < 2; ++rank) {
+      out.residuals.emplace_back(run.residual(rank).begin(), run.residual(rank).end());
     }
   }
   return out;
@@ -92,8 +74,8 @@ bool same(std::vector<std::vector<float>> const& a, std::vector<std::vector<floa
 template <class Codec>
 void compare(Codec const& codec)
 {
-  results const cpu     = exchange(cpu_executor{}, codec, 3);
-  results const kernels = exchange(emulated_executor{}, codec, 3);
+  results const cpu     = exchange<cpu_executor>(codec, 3);
+  results const kernels = exchange<emulated_executor>(codec, 3);
   CHECK(same(cpu.means, kernels.means));
   CHECK(same(cpu.residuals, kernels.residuals));
   CHECK(cpu.flags == kernels.flags);
@@ -117,7 +99,7 @@ TEST_CASE("[feedback] kernels send and keep what the CPU does beyond the largest
 TEST_CASE("[feedback] factors in half of kernels have finite sums")
 {
   // P of equal rows of 45 times 5000 is beyond the largest half, and so is the sum of two halves of it.
-  results const out = exchange(emulated_executor{}, low_rank_codec<low_rank<1>, half>{}, 1);
+  results const out = exchange<emulated_executor>(low_rank_codec<low_rank<1>, half>{}, 1);
   CHECK(out.flags == std::vector<bool>{false, true, false});  // 2^40 in the second step
   for (float const kept : out.residuals.back()) { REQUIRE(kept - kept == 0.0f); }
 }
