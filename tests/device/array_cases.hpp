@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include "../../examples/your_own/cosine_transform.hpp"
 #include "placed_array.hpp"
 #include "support/chunk_rotation.hpp"
 #include "support/codecs.hpp"
@@ -422,6 +423,64 @@ void check_array_arguments(Placement const& on)
   };
   refuses(guarded(1000), "world is too large", error_code::world_too_large);
   CHECK(guarded(1) == status{});
+}
+
+//! @brief All calls on arrays of the host: `each` calls what it is given with each placement.
+template <class Each>
+void check_arrays(Each const& each)
+{
+  auto const of_elements = [&](auto const& check) {
+    check.template operator()<float>();
+    check.template operator()<half>();
+    check.template operator()<bfloat16>();
+  };
+  SUBCASE("chunk_norms are the squared norms, and those that an exchange agrees on")
+  {
+    of_elements([&]<class Element>() {
+      each([](auto const& on) {
+        check_norms<32, Element>(on);
+        check_norms<128, Element>(on);
+        check_norms<1024, Element>(on);
+      });
+    });
+  }
+  SUBCASE("rotate is signs and the Hadamard matrix, and rotate_back its inverse")
+  {
+    of_elements([&]<class Element>() {
+      each([](auto const& on) {
+        check_rotation<128, Element>(on);
+        check_rotation<256, Element>(on);
+        check_rotation<2048, Element>(on);
+      });
+    });
+  }
+  SUBCASE("a rotator of users, of the plain form alone, rotates arrays")
+  {
+    each([](auto const& on) {
+      check_plain_rotator<float>(on, cosine_transform<128>{});
+      check_plain_rotator<half>(on, cosine_transform<128>{});
+    });
+  }
+  SUBCASE("quantize packs the codes of the wire format, and dequantize reads them")
+  {
+    each([](auto const& on) {
+      check_codes<128, stochastic_quantizer<4>, saturating_sum<4>>(on);
+      check_codes<256, stochastic_quantizer<2, independent>, saturating_sum<2>>(on);
+      check_codes<1024, nearest_quantizer<8>, saturating_sum<8>>(on);
+      check_codes<512, stochastic_quantizer<4>, widening_sum<4, 8>>(on);
+      check_codes<512, stochastic_quantizer<4>, guard_lanes<8>>(on);
+    });
+  }
+  SUBCASE("rotate, quantize, dequantize and rotate_back make an exchange")
+  {
+    each([](auto const& on) {
+      for (std::size_t const count : {std::size_t{1}, std::size_t{5003}}) {
+        check_against_exchange<128, stochastic_quantizer<4>, saturating_sum<4>>(on, count);
+        check_against_exchange<1024, stochastic_quantizer<8>, saturating_sum<8>>(on, count);
+        check_against_exchange<512, nearest_quantizer<4>, guard_lanes<8>>(on, count);
+      }
+    });
+  }
 }
 
 }  // namespace tersum::tests

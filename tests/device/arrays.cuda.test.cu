@@ -4,7 +4,6 @@
 //! @file
 //! Reductions, norms, rotations, codes and choices of arrays in device memory: references and an exchange's bytes.
 
-#include "../../examples/your_own/cosine_transform.hpp"
 #include "array_cases.hpp"
 #include "on_the_device.cuh"
 #include "reduce_cases.hpp"

@@ -4,74 +4,16 @@
 //! @file
 //! Norms, rotations and codes of arrays in the emulator.
 
-#include "../../examples/your_own/cosine_transform.hpp"
 #include "array_cases.hpp"
 #include "in_the_emulator.hpp"
 
-#include <tersum/tersum.hpp>
-
 #include <doctest/doctest.h>
 
-using namespace tersum;
 using namespace tersum::tests;
 
-TEST_CASE_TEMPLATE(
-  "[device] kernels: chunk_norms are the squared norms, and those that an exchange agrees on",
-  Element,
-  float,
-  half,
-  bfloat16)
+TEST_CASE("[device] kernels: calls on arrays do what their references say")
 {
-  in_every_order([](auto const& on) {
-    check_norms<32, Element>(on);
-    check_norms<128, Element>(on);
-    check_norms<1024, Element>(on);
-  });
-}
-
-TEST_CASE_TEMPLATE(
-  "[device] kernels: rotate is signs and the Hadamard matrix, and rotate_back its inverse",
-  Element,
-  float,
-  half,
-  bfloat16)
-{
-  in_every_order([](auto const& on) {
-    check_rotation<128, Element>(on);
-    check_rotation<256, Element>(on);
-    check_rotation<2048, Element>(on);
-  });
-}
-
-TEST_CASE("[device] kernels: a rotator of users, of the plain form alone, rotates arrays")
-{
-  in_every_order([](auto const& on) {
-    check_plain_rotator<float>(on, cosine_transform<128>{});
-    check_plain_rotator<half>(on, cosine_transform<128>{});
-  });
-}
-
-TEST_CASE(
-  "[device] kernels: quantize packs the codes of the wire format, and dequantize reads them")
-{
-  in_every_order([](auto const& on) {
-    check_codes<128, stochastic_quantizer<4>, saturating_sum<4>>(on);
-    check_codes<256, stochastic_quantizer<2, independent>, saturating_sum<2>>(on);
-    check_codes<1024, nearest_quantizer<8>, saturating_sum<8>>(on);
-    check_codes<512, stochastic_quantizer<4>, widening_sum<4, 8>>(on);
-    check_codes<512, stochastic_quantizer<4>, guard_lanes<8>>(on);
-  });
-}
-
-TEST_CASE("[device] kernels: rotate, quantize, dequantize and rotate_back make an exchange")
-{
-  in_every_order([](auto const& on) {
-    for (std::size_t const count : {std::size_t{1}, std::size_t{5003}}) {
-      check_against_exchange<128, stochastic_quantizer<4>, saturating_sum<4>>(on, count);
-      check_against_exchange<1024, stochastic_quantizer<8>, saturating_sum<8>>(on, count);
-      check_against_exchange<512, nearest_quantizer<4>, guard_lanes<8>>(on, count);
-    }
-  });
+  check_arrays([](auto const& check) { in_every_order(check); });
 }
 
 TEST_CASE("[device] kernels: calls on arrays name the argument at fault and write nothing")

@@ -14,7 +14,22 @@
 using namespace tersum;
 using namespace tersum::tests;
 
-TEST_CASE_TEMPLATE("[device] kernels that reduce equal the operation",
+TEST_CASE_TEMPLATE("[device] kernels that reduce two arrays equal the operation",
+                   Op,
+                   saturating_add<2>,
+                   saturating_add<8>,
+                   saturating_add<16>,
+                   native_sum<std::int16_t>,
+                   native_sum<std::uint32_t>,
+                   native_sum<std::uint64_t>,
+                   native_sum<bfloat16>,
+                   native_max<float>,
+                   native_max<bfloat16>)
+{
+  in_every_order([](auto const& on) { check_reduce_of_two<Op>(on); });
+}
+
+TEST_CASE_TEMPLATE("[device] kernels that reduce two and many arrays equal the operation",
                    Op,
                    saturating_add<4>,
                    native_sum<std::int8_t>,

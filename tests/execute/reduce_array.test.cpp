@@ -99,40 +99,6 @@ TEST_CASE("[reduce_array] an executor without threads adds nothing and says so")
 }
 
 template <class Element>
-void compare_sums()
-{
-  using sum                   = native_sum<Element>;
-  constexpr std::size_t count = 65536 + 29;  // and a rest of no whole vector
-  std::vector<Element> a(count), b(count), to(count);
-  for (std::size_t i = 0; i < count; ++i) { a[i].bits = static_cast<std::uint16_t>(i); }
-  // Beside itself, its opposite, its neighbours, zeros, subnormals, the least normal, infinities and whatever else.
-  std::vector<std::uint16_t> const flips = {
-    0x0000, 0x8000, 0x0001, 0x8001, 0x8003, 0x0400, 0x8400, 0x0c00, 0x7fff, 0xffff, 0x3c5a};
-  for (std::size_t flip = 0; flip < 2 * flips.size(); ++flip) {
-    std::uint16_t const bits = flips[flip / 2];
-    for (std::size_t i = 0; i < count; ++i) {
-      b[i].bits = flip % 2 == 0 ? static_cast<std::uint16_t>(a[i].bits ^ bits) : bits;
-    }
-    for (auto const set :
-         {instruction_set::baseline, instruction_set::avx2, instruction_set::avx512}) {
-      if (set > best_instruction_set()) { continue; }
-      CAPTURE(bits);
-      CAPTURE(set);
-      detail::reduce_array(1, set, sum{}, to.data(), a.data(), b.data(), count);
-      std::size_t wrong = 0;
-      for (std::size_t i = 0; i < count; ++i) { wrong += to[i].bits != sum{}(a[i], b[i]).bits; }
-      CHECK(wrong == 0);
-    }
-  }
-}
-
-TEST_CASE("[reduce_array] sums of 16-bit elements have the bits of one element's sum")
-{
-  SUBCASE("half") { compare_sums<half>(); }
-  SUBCASE("bfloat16") { compare_sums<bfloat16>(); }
-}
-
-template <class Element>
 void compare_conversions()
 {
   // Every element in float, and the floats beside it and halfway to its neighbours.

@@ -14,7 +14,8 @@ namespace tersum::tests {
 template <class T>
 [[nodiscard]] bool same_bytes(std::vector<T> const& a, std::vector<T> const& b)
 {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
 }  // namespace tersum::tests
