@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! An exchange is a function of seed, step, gradients and order of reduction: not of threads, instruction sets or runs.
+//! An exchange is a function of state, seed, gradients and order of reduction. Golden digests and random exchanges hold threads and
+//! instruction sets together.
 
 #include "support/loopback_run.hpp"
 #include "support/normal_gradients.hpp"
@@ -18,28 +19,6 @@ using namespace tersum;
 namespace {
 
 constexpr std::size_t coordinates = 5001;
-
-// Everything that outlives two steps of an exchange: gradients, states and what is left of the wires.
-template <class Codec>
-std::vector<std::byte> trace(Codec const& codec,
-                             std::vector<std::vector<float>> const& in,
-                             cpu_executor exec)
-{
-  int const world = static_cast<int>(in.size());
-  tests::loopback_run<Codec> run{codec, layout{coordinates}, world, 5, exec};
-  std::vector<std::byte> out;
-  auto const append = [&](std::span<std::byte const> bytes) {
-    out.insert(out.end(), bytes.begin(), bytes.end());
-  };
-  for (int step = 0; step < 2; ++step) {
-    for (auto const& values : run.exchange(in)) { append(std::as_bytes(std::span{values})); }
-    for (int k = 0; k < world; ++k) {
-      append(run.workspace(k).first(run.plan().workspace_bytes()));
-      append(run.state(k).first(run.plan().state_bytes()));
-    }
-  }
-  return out;
-}
 
 template <class Codec>
 void check_checkpoint(char const* name, Codec const& codec)
@@ -103,24 +82,6 @@ std::vector<float> mean_after(
 }
 
 }  // namespace
-
-TEST_CASE("[codec] threads and runs are without effect on any byte")
-{
-  // More threads than chunks or cores, for one codec of each kind. Golden digests hold all instruction sets together.
-  auto const check = [](auto const& codec) {
-    auto const in   = tests::normal_gradients(2, coordinates, 13, .01f);
-    auto const want = trace(codec, in, {});
-    for (int const threads : {1, 3, 8}) {
-      CAPTURE(threads);
-      CHECK((trace(codec, in, {.threads = threads}) == want));
-    }
-  };
-  check(presets::bf16);
-  check(presets::thc_wide4);
-  check(presets::rotated_sat4_ef);
-  check(presets::two_shot_4_ef);
-  check(presets::allocated_2);
-}
 
 TEST_CASE("[codec] a copied state resumes a run bit for bit")
 {

@@ -19,7 +19,6 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 using namespace tersum;
 
@@ -198,62 +197,15 @@ TEST_CASE("[two_shot] gradients of zeros, of one coordinate and of none")
 }
 
 TEST_CASE(
-  "[two_shot] what is not finite shows on every rank, in its chunk, and feedback forgets the step")
-{
-  auto const check = [](auto const& codec, std::size_t bad) {
-    using codec_type = std::remove_cvref_t<decltype(codec)>;
-    CAPTURE(bad);
-    tests::loopback_run<codec_type> run{codec, layout{5000}, 3, seed};
-    auto in = tests::normal_gradients(3, 5000, 17);
-    run.exchange(in);
-    std::vector<float> const kept(run.residual(1).begin(),
-                                  feeds_back<codec_type> ? run.residual(1).end()
-                                                         : run.residual(1).begin());
-    // What owners keep, too: the last thing in the state before the residual.
-    auto const owned = [&run](int rank) {
-      auto const state        = run.state(rank);
-      std::size_t const begin = run.plan().offset("owner_residual");
-      return std::vector<std::byte>(state.begin() + static_cast<std::ptrdiff_t>(begin),
-                                    state.begin() +
-                                      static_cast<std::ptrdiff_t>(run.plan().offset("residual")));
-    };
-    std::vector<std::vector<std::byte>> owned_before;
-    for (int rank = 0; rank < 3; ++rank) { owned_before.push_back(owned(rank)); }
-    in[1][bad]              = bad % 2 == 0 ? std::numeric_limits<float>::quiet_NaN()
-                                           : -std::numeric_limits<float>::infinity();
-    auto const out          = run.exchange(in);
-    std::size_t const chunk = bad / codec_type::chunk_size;
-    for (int rank = 0; rank < 3; ++rank) {
-      CHECK(run.header(rank).last_was_non_finite());
-      for (std::size_t i = 0; i < 5000; ++i) {
-        REQUIRE(std::isnan(out[static_cast<std::size_t>(rank)][i]) ==
-                (i / codec_type::chunk_size == chunk));
-      }
-    }
-    for (std::size_t i = 0; i < kept.size(); ++i) { REQUIRE(run.residual(1)[i] == kept[i]); }
-    for (int rank = 0; rank < 3; ++rank) {
-      CHECK(owned(rank) == owned_before[static_cast<std::size_t>(rank)]);
-    }
-    if constexpr (feeds_back<codec_type> && !several_bits<codec_type>) {
-      CHECK_FALSE(owned_before[0].empty());
-    }
-    in[1][bad] = 0;
-    for (float const value : run.exchange(in)[2]) { REQUIRE(std::isfinite(value)); }
-    CHECK_FALSE(run.header(2).last_was_non_finite());
-  };
-  check(presets::two_shot_4, 0);
-  check(presets::two_shot_4, 4999);
-  check(presets::two_shot<2, error_feedback>{}, 2047);
-  check(presets::allocated_two_shot<error_feedback>{.chunker = {.bits = 2}}, 1234);
-}
-
-TEST_CASE("[two_shot] wrong arguments are named, and sizes beyond 2^31 are arithmetic like others")
+  "[two_shot] wrong arguments are named, sizes beyond 2^31 are arithmetic, and what is not finite stays in its chunk")
 {
   tests::check_wrong_arguments(presets::two_shot_4_ef, layout{3000});
   tests::check_wrong_arguments(presets::allocated_4, layout{20'000});
   tests::check_large_plan(presets::two_shot_4);
   tests::check_large_plan(presets::allocated_4);
   tests::check_non_finite(presets::two_shot_4);
+  tests::check_non_finite(presets::two_shot<2, error_feedback>{});
+  tests::check_non_finite(presets::allocated_two_shot<error_feedback>{.chunker = {.bits = 2}});
 }
 
 TEST_CASE("[two_shot] norms that float cannot hold count as nothing, or as not finite")

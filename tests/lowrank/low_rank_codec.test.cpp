@@ -280,39 +280,7 @@ std::vector<tensor> bucket()
 
 constexpr std::uint64_t bucket_size = 70 * 65 + 77 + 129 * 40 + 27 + 33 * 200 + 50;
 
-template <class Codec, class Element>
-void check_determinism()
-{
-  auto const tensors = bucket();
-  tests::exchange_case<Codec, Element> c{};
-  c.gradient         = layout{bucket_size, tensors};
-  c.world            = 3;
-  c.steps            = 4;
-  c.non_finite_step  = 2;
-  auto const want    = tests::record_reference(c);
-  auto const compare = [&](cpu_executor const& exec, std::byte fill) {
-    CHECK(tests::difference(tests::record_exchange<tests::host_buffer>(exec, c, fill), want) == "");
-  };
-  compare({.threads = 1, .instructions = instruction_set::baseline}, std::byte{0xa5});
-  compare({.threads = 1}, std::byte{0});
-  compare({.threads = 2}, std::byte{0xff});
-  compare({.threads = 5, .instructions = instruction_set::baseline}, std::byte{0});
-  c.misaligned = true;
-  compare({.threads = 3}, std::byte{1});
-}
-
 }  // namespace
-
-TEST_CASE(
-  "[lowrank] runs, threads, instruction sets and what memory held before are without effect on the bits")
-{
-  check_determinism<low_rank_codec<low_rank<4>>, float>();
-  check_determinism<low_rank_codec<low_rank<4>, float, alternating>, half>();
-  check_determinism<low_rank_codec<low_rank<3, gram_schmidt>, half>, bfloat16>();
-  check_determinism<low_rank_codec<low_rank<6>, bfloat16, alternating, no_feedback>, float>();
-  check_determinism<with_feedback<4>, half>();
-  check_determinism<with_feedback<4, alternating>, bfloat16>();
-}
 
 TEST_CASE_TEMPLATE("[lowrank] all ranks end with equal bits, and bypassing tensors are exact",
                    Codec,
