@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The CUDA executor equals the CPU executor byte for byte: shards, gathered codes, and residuals in bfloat16.
+//! The CUDA executor equals the CPU executor byte for byte: shards, values, gathered codes, and residuals in bfloat16.
 
 #include "support/codecs.hpp"
 #include "support/compare_executors.cuh"
@@ -63,6 +63,24 @@ TEST_CASE("[cuda_executor] shards equal the CPU executor")
     using in_metric =
       tests::rotated_codes<256, lloyd_max<2>, shard, error_feedback, given_diagonal>;
     compare_shards<float, tersum::bfloat16>(in_metric{});
+  }
+}
+
+TEST_CASE("[cuda_executor] values equal the CPU executor")
+{
+  SUBCASE("values_4") { compare_shards<float, float>(presets::values_4); }
+  SUBCASE("values with feedback, of half")
+  {
+    compare_shards<tersum::half, tersum::half>(presets::values<4, error_feedback>{});
+  }
+  SUBCASE("differences of float in bfloat16")
+  {
+    compare_shards<float, tersum::bfloat16>(presets::values<4, difference_feedback>{});
+  }
+  SUBCASE("with feedback in a metric")
+  {
+    using codec = tests::rotated_codes<512, lloyd_max<3>, publish, error_feedback, kept_diagonal>;
+    compare_shards<float, float>(codec{});
   }
 }
 
