@@ -38,15 +38,6 @@ template <class Element>
   return MPI_DATATYPE_NULL;
 }
 
-//! @brief MPI's own operation, or MPI_OP_NULL.
-template <reduce_op Op>
-[[nodiscard]] MPI_Op mpi_native_op() noexcept
-{
-  if (!Op::native) { return MPI_OP_NULL; }
-  return requires { requires Op::maximum; }
-  ? MPI_MAX : MPI_SUM;
-}
-
 //! @brief An MPI type of one element of that many bytes, which MPI never cuts. Freed with the object.
 class mpi_element_type {
  public:
