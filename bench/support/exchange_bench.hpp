@@ -377,10 +377,7 @@ void run_exchange(benchmark::State& state,
       world.push_back({plan, m.gradient, m.state, m.workspace});
     }
   }
-  auto const work = [&](std::size_t turn) {
-    std::span<rank_type const> const world{ranks[turn]};
-    require(loopback_all_reduce_mean(room.exec(), world));
-  };
+  auto const work = [&](std::size_t turn) { require(loopback_exchange(room.exec(), ranks[turn])); };
   work(0);
   if (!room.same(std::as_writable_bytes(ranks[0].front().gradient),
                  std::as_writable_bytes(ranks[0].back().gradient))) {

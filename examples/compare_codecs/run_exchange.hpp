@@ -50,7 +50,7 @@ run_outcome run_exchange(Device const& device,
   for (double const value : average_ranks(gradients).mean) {
     mean.push_back(static_cast<float>(value));
   }
-  std::vector<loopback_values<Codec, float>> ranks;
+  std::vector<loopback_shard<Codec, float>> ranks;
   std::vector<std::vector<std::span<float>>> estimates;
   std::size_t begin = 0;
   for (std::size_t k = 0; k < run.ranks(); ++k) {
@@ -68,8 +68,7 @@ run_outcome run_exchange(Device const& device,
     if (!run.keep(initialize(device.executor, plan, state, seed))) { return run.fail(); }
   }
   auto const step = [&] {
-    std::span<loopback_values<Codec, float> const> const all{ranks};
-    return loopback_all_gather_values(device.executor, all);
+    return loopback_exchange(device.executor, ranks, reduction_order::direct);
   };
   if (!run.run_steps(layers, estimates, step)) { return run.fail(); }
   auto& out               = run.measured();
@@ -77,7 +76,7 @@ run_outcome run_exchange(Device const& device,
   auto const times        = time_values(run, ranks[0]);
   out.encode_ns           = times.encode;
   out.decode_ns           = times.decode;
-  return run.finish(ranks[0].values, [] {});
+  return run.finish(ranks[0].got, [] {});
 }
 
 //! The tensors of a gradient.
@@ -132,13 +131,14 @@ run_outcome run_exchange(Device const& device,
                                        loopback_shard<Codec, float>,
                                        loopback_rank<Codec, float>>;
   std::vector<rank_type> ranks;
+  std::vector<std::span<float>> given;
   std::vector<std::vector<std::span<float>>> estimates(ending_in_shards<Codec> ? 1 : n);
   for (std::size_t k = 0; k < n; ++k) {
     layout const bucket{.coordinates = d, .tensors = tensors};
     auto const plan =
       codec.plan(bucket, world{.size = settings.ranks, .rank = static_cast<int>(k)});
     if (!run.keep(plan.check())) { return run.fail(); }
-    auto const gradient  = run.allocate_floats(d);
+    auto const gradient  = given.emplace_back(run.allocate_floats(d));
     auto const state     = run.allocate(plan.state_bytes());
     auto const workspace = run.allocate(plan.workspace_bytes());
     if constexpr (ending_in_shards<Codec>) {
@@ -153,13 +153,11 @@ run_outcome run_exchange(Device const& device,
     if (!run.keep(initialize(device.executor, plan, state, seed))) { return run.fail(); }
   }
   auto const step = [&] {
-    for (std::size_t k = 0; k < n; ++k) { run.upload(k, ranks[k].gradient); }
-    std::span<rank_type const> const all{ranks};
-    if constexpr (ending_in_shards<Codec>) {
-      return loopback_reduce_scatter_mean(device.executor, all);
-    } else {
-      return loopback_all_reduce_mean(device.executor, all, reduction_order::ring);
-    }
+    for (std::size_t k = 0; k < n; ++k) { run.upload(k, given[k]); }
+    return loopback_exchange(device.executor,
+                             ranks,
+                             ending_in_shards<Codec> ? reduction_order::direct
+                                                     : reduction_order::ring);
   };
   if (!run.run_steps(layers, estimates, step)) { return run.fail(); }
   auto const& one         = ranks[0];
@@ -168,9 +166,9 @@ run_outcome run_exchange(Device const& device,
   out.saturated_fraction  = saturated_share(device, one);
 
   // Times come last, so that what they do to the state is without effect.
-  auto const upload = [&] { run.upload(0, one.gradient); };
-  report_times<Codec>(time_parts(run, one, ranks[n - 1], upload), out);
-  return run.finish(one.gradient, upload);
+  auto const upload = [&] { run.upload(0, given[0]); };
+  report_times<Codec>(time_parts(run, one, ranks[n - 1], given[0], upload), out);
+  return run.finish(given[0], upload);
 }
 
 }  // namespace compare_codecs

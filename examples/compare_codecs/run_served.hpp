@@ -41,7 +41,7 @@ template <class Device, class Plan>
 {
   auto const state = run.allocate(plan.state_bytes());
   run.keep(initialize(run.device().executor, plan, state, seed));
-  return tersum::loopback_values<typename Plan::codec_type, float>{
+  return tersum::loopback_shard<typename Plan::codec_type, float>{
     plan, values, values, state, run.allocate(plan.workspace_bytes())};
 }
 

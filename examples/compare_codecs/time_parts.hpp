@@ -14,6 +14,7 @@
 #include <tersum/exchange/reduce_scatter_mean.hpp>
 
 #include <cstddef>
+#include <span>
 
 namespace compare_codecs {
 
@@ -44,26 +45,27 @@ template <class Device, class Rank, class Prepare>
 [[nodiscard]] part_times time_parts(measured_run<Device>& run,
                                     Rank const& one,
                                     [[maybe_unused]] Rank const& last,
+                                    std::span<float> gradient,
                                     Prepare const& prepare)
 {
   using namespace tersum;
   using codec           = typename Rank::codec_type;
   auto const& exec      = run.device().executor;
   auto const run_encode = [&] {
-    run.keep(measure(exec, one.plan, one.gradient, one.state, one.workspace));
-    run.keep(encode(exec, one.plan, one.gradient, one.state, one.workspace));
+    run.keep(measure(exec, one.plan, gradient, one.state, one.workspace));
+    run.keep(encode(exec, one.plan, gradient, one.state, one.workspace));
   };
   part_times times{.encode = run.best_ns(prepare, run_encode)};
   times.decode = run.best_ns(run_encode, [&] {
     if constexpr (ending_in_shards<codec>) {
-      run.keep(decode_shard(exec, one.plan, one.shard, one.state, one.workspace));
+      run.keep(decode_shard(exec, one.plan, one.got, one.state, one.workspace));
     } else {
-      run.keep(decode(exec, one.plan, one.gradient, one.state, one.workspace));
+      run.keep(decode(exec, one.plan, gradient, one.state, one.workspace));
     }
   });
   if constexpr (scattering<codec>) {
     times.reduce = run.best_ns(run_encode, [&] {
-      run.keep(recompress(exec, one.plan, one.gradient, one.state, one.workspace));
+      run.keep(recompress(exec, one.plan, gradient, one.state, one.workspace));
     });
   } else if constexpr (adds_between<codec>) {
     // A ring reduce-scatter has each rank add (n - 1) / n of the payload.
@@ -84,11 +86,11 @@ template <class Device, class Rank>
 {
   auto const& exec      = run.device().executor;
   auto const run_encode = [&] {
-    run.keep(encode_shard(exec, one.plan, one.shard, one.values, one.state, one.workspace));
+    run.keep(encode_shard(exec, one.plan, one.given, one.got, one.state, one.workspace));
   };
   part_times times{.encode = run.best_ns([] {}, run_encode)};
   times.decode = run.best_ns(run_encode, [&] {
-    run.keep(decode_values(exec, one.plan, one.values, one.state, one.workspace));
+    run.keep(decode_values(exec, one.plan, one.got, one.state, one.workspace));
   });
   return times;
 }

@@ -39,8 +39,7 @@ class loopback_ranks {
       ranks.push_back({plans_[rank], gradients[rank], states_[rank], workspaces_[rank]});
     }
     if (!outcome_.ok()) { return outcome_; }
-    return loopback_all_reduce_mean(exec_,
-                                    std::span<tersum::loopback_rank<Codec, float> const>{ranks});
+    return loopback_exchange(exec_, ranks);
   }
 
   double bits_per_coordinate() const { return plans_[0].bits_per_coordinate(); }

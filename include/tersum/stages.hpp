@@ -5,7 +5,7 @@
 //! What an exchange does, as a list: the stages that one rank works through, and the rounds in which ranks meet.
 //!
 //! Every codec has a type `stages`, a `stage_list` in the order of time. `all_reduce_mean`, its parts `measure`,
-//! `encode`, `recompress` and `decode`, and `loopback_all_reduce_mean` walk that list, on every executor. `codec` writes
+//! `encode`, `recompress` and `decode`, and `loopback_exchange` walk that list, on every executor. `codec` writes
 //! the list once, and its form puts the rounds into it. A codec with a list of its own, such as `low_rank_codec`, has
 //! `detail::run_stage` for the stages that it does in a way of its own.
 

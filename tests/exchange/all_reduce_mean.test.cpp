@@ -223,16 +223,11 @@ TEST_CASE("[collective] a loopback says which ranks cannot be reduced together")
   using codec_type = std::remove_const_t<decltype(presets::fp32)>;
   std::vector<loopback_rank<codec_type, float>> const many(
     257, {presets::fp32.plan(layout{0}, {.size = 257, .rank = 0}), {}, {}, {}});
-  CHECK(loopback_all_reduce_mean(cpu_executor{},
-                                 std::span<loopback_rank<codec_type, float> const>{many})
-          .code == error_code::invalid_argument);
+  CHECK(loopback_exchange(cpu_executor{}, many).code == error_code::invalid_argument);
   // Two ranks, but plans of three.
   std::vector<loopback_rank<codec_type, float>> const few(
     2, {presets::fp32.plan(layout{0}, {.size = 3, .rank = 0}), {}, {}, {}});
-  CHECK(
-    loopback_all_reduce_mean(cpu_executor{}, std::span<loopback_rank<codec_type, float> const>{few})
-      .message.find("world") != std::string_view::npos);
+  CHECK(loopback_exchange(cpu_executor{}, few).message.find("world") != std::string_view::npos);
   std::span<loopback_rank<codec_type, float> const> const none;
-  CHECK(loopback_all_reduce_mean(cpu_executor{}, none).message.find("empty") !=
-        std::string_view::npos);
+  CHECK(loopback_exchange(cpu_executor{}, none).message.find("empty") != std::string_view::npos);
 }

@@ -59,10 +59,8 @@ class ranks_of final : public tried_ranks {
   static constexpr bool shards    = ending_in_shards<Codec>;
   static constexpr bool publishes = publishing<Codec>;
   static constexpr bool cut       = shards || publishes;
-  using rank_type                 = std::conditional_t<
-    publishes,
-    loopback_values<Codec, Element>,
-    std::conditional_t<shards, loopback_shard<Codec, Element>, loopback_rank<Codec, Element>>>;
+  using rank_type =
+    std::conditional_t<cut, loopback_shard<Codec, Element>, loopback_rank<Codec, Element>>;
 
  public:
   //! Shards are unequal in every second length, and some of them empty.
@@ -115,7 +113,7 @@ class ranks_of final : public tried_ranks {
   {
     for (auto const& r : ranks_) {
       std::ranges::fill(r.state, settings.filling);
-      if constexpr (publishes) { std::ranges::fill(r.values, Element{}); }
+      if constexpr (publishes) { std::ranges::fill(r.got, Element{}); }
       status const s = tersum::initialize(executor_of(settings), r.plan, r.state, seed);
       if (!s.ok()) { return s; }
     }
@@ -128,23 +126,25 @@ class ranks_of final : public tried_ranks {
       put(of_ranks[rank], ranks_[rank]);
       std::ranges::fill(ranks_[rank].workspace, settings.filling);
     }
-    std::span<rank_type const> const ranks{ranks_};
+    auto const& ranks = ranks_;
+    auto const order  = cut ? reduction_order::direct : settings.order;
+    auto const run    = [&] { return loopback_exchange(executor_of(settings), ranks, order); };
     status s;
     if constexpr (publishes) {
       std::vector<std::vector<Element>> held;
-      for (auto const& r : ranks) { held.emplace_back(r.values.begin(), r.values.end()); }
-      s = loopback_all_gather_values(executor_of(settings), ranks);
+      for (auto const& r : ranks) { held.emplace_back(r.got.begin(), r.got.end()); }
+      s = run();
       // A refused exchange may write neither the values nor, as for others, what was given.
       bool const kept = std::ranges::equal(ranks, held, [](auto const& r, auto const& before) {
-        return std::memcmp(r.values.data(), before.data(), r.values.size_bytes()) == 0;
+        return std::memcmp(r.got.data(), before.data(), r.got.size_bytes()) == 0;
       });
       if (!s.ok() && kept) { return s; }
     } else if constexpr (shards) {
       for (auto& shard : shards_) { std::ranges::fill(shard.bytes(), settings.filling); }
-      s = loopback_reduce_scatter_mean(executor_of(settings), ranks);
+      s = run();
       if (s.ok()) { assemble_shards(); }
     } else {
-      s = loopback_all_reduce_mean(executor_of(settings), ranks, settings.order);
+      s = run();
     }
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       std::ranges::transform(
@@ -250,11 +250,13 @@ class ranks_of final : public tried_ranks {
     return cuts;
   }
 
-  //! What a rank ends with.
+  //! What has all coordinates.
   [[nodiscard]] static std::span<Element> whole(rank_type const& r)
   {
     if constexpr (publishes) {
-      return r.values;
+      return r.got;
+    } else if constexpr (shards) {
+      return r.given;
     } else {
       return r.gradient;
     }
@@ -277,12 +279,12 @@ class ranks_of final : public tried_ranks {
     if constexpr (publishes) {
       auto const begin = static_cast<std::ptrdiff_t>(r.plan.shard_begin(r.plan.ranks().rank));
       std::transform(given.begin() + begin,
-                     given.begin() + begin + std::ssize(r.shard),
-                     r.shard.begin(),
+                     given.begin() + begin + std::ssize(r.given),
+                     r.given.begin(),
                      [](float v) { return from_float<Element>(v); });
     } else {
       std::ranges::transform(
-        given, r.gradient.begin(), [](float v) { return from_float<Element>(v); });
+        given, whole(r).begin(), [](float v) { return from_float<Element>(v); });
     }
   }
 
@@ -293,7 +295,7 @@ class ranks_of final : public tried_ranks {
       auto const begin =
         static_cast<std::ptrdiff_t>(ranks_[owner].plan.shard_begin(static_cast<int>(owner)));
       for (auto const& r : ranks_) {
-        std::ranges::copy(ranks_[owner].shard, r.gradient.begin() + begin);
+        std::ranges::copy(ranks_[owner].got, r.given.begin() + begin);
       }
     }
   }

@@ -73,9 +73,6 @@ template <class Given, class Got = Given, class Codec>
                                                                         bool uneven,
                                                                         int world)
 {
-  using rank_type = std::conditional_t<publishing<Codec>,
-                                       loopback_values<Codec, Given, Got>,
-                                       loopback_shard<Codec, Given, Got>>;
   auto const cuts = shard_cuts(shape.coordinates, world, uneven);
   std::vector<rank_memory<Codec>> ranks;
   std::vector<std::vector<Got>> got;
@@ -87,20 +84,13 @@ template <class Given, class Got = Given, class Codec>
   }
   for (int step = 0; step < steps; ++step) {
     std::vector<std::vector<Given>> given;
-    std::vector<rank_type> all;
+    std::vector<loopback_shard<Codec, Given, Got>> all;
     for (std::size_t k = 0; k < ranks.size(); ++k) {
       auto& r = ranks[k];
       given.push_back(given_to<Given>(r.plan, step));
       all.push_back({r.plan, given.back(), got[k], r.state(), r.workspace()});
     }
-    std::span<rank_type const> const spans{all};
-    status done;
-    if constexpr (publishing<Codec>) {
-      done = loopback_all_gather_values(cpu_executor{}, spans);
-    } else {
-      done = loopback_reduce_scatter_mean(cpu_executor{}, spans);
-    }
-    if (!done.ok()) { return {}; }
+    if (!loopback_exchange(cpu_executor{}, all, reduction_order::direct).ok()) { return {}; }
     for (auto const& values : got) {
       if (publishing<Codec> && !same(values, got[0])) { return {}; }
     }

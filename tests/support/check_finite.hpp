@@ -66,9 +66,7 @@ struct fed_back_rank {
   [[nodiscard]] auto rank()
   {
     auto const work = std::as_writable_bytes(std::span{workspace});
-    if constexpr (publishing<Codec>) {
-      return loopback_values<Codec, float>{of, in, out, kept(), work};
-    } else if constexpr (ending_in_shards<Codec>) {
+    if constexpr (publishing<Codec> || ending_in_shards<Codec>) {
       return loopback_shard<Codec, float>{of, in, out, kept(), work};
     } else {
       return loopback_rank<Codec, float>{of, in, kept(), work};
@@ -128,14 +126,7 @@ void exchange_bad(Codec const& codec, float bad, wires how, int byte, int quiet)
     if (step == 1) { all[0].in[1000] = bad; }
     exec.now  = step == 1 || step == 2 ? how : wires::whole;
     exec.byte = byte;
-    std::span<rank_type const> const given{ranks};
-    if constexpr (publishing<Codec>) {
-      REQUIRE(loopback_all_gather_values(exec, given) == status{});
-    } else if constexpr (ending_in_shards<Codec>) {
-      REQUIRE(loopback_reduce_scatter_mean(exec, given) == status{});
-    } else {
-      REQUIRE(loopback_all_reduce_mean(exec, given) == status{});
-    }
+    REQUIRE(loopback_exchange(exec, ranks) == status{});
     CAPTURE(step);
     for (auto& one : all) { REQUIRE(keeps_finite(one)); }
   }

@@ -254,10 +254,7 @@ class loopback_ranks {
 
   void fill(int step) { ranks_.write_gradients(step); }
 
-  [[nodiscard]] status exchange() const
-  {
-    return loopback_all_reduce_mean(exec_, std::span<loopback_rank<Codec, float> const>{spans_});
-  }
+  [[nodiscard]] status exchange() const { return loopback_exchange(exec_, spans_); }
 
   void record(exchange_trace& trace, int step) const
   {

@@ -48,9 +48,8 @@ class loopback_run {
   gradients const& exchange(gradients const& in, reduction_order order = reduction_order::ring)
   {
     give(in);
-    std::span<loopback_rank<Codec, Element> const> const all{ranks_};
     status done;
-    auto const asked = allocations_of([&] { done = loopback_all_reduce_mean(exec_, all, order); });
+    auto const asked = allocations_of([&] { done = loopback_exchange(exec_, ranks_, order); });
     REQUIRE(done == status{});
     if constexpr (std::same_as<Executor, cpu_executor>) {
       CHECK((asked == 0 || exec_.threads > 1));

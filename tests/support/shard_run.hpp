@@ -57,9 +57,7 @@ void write_scales(std::span<Scale> scales)
 template <class Buffer, class Codec, class Given, class Got>
 class shard_run {
  public:
-  using rank_type = std::conditional_t<publishing<Codec>,
-                                       loopback_values<Codec, Given, Got>,
-                                       loopback_shard<Codec, Given, Got>>;
+  using rank_type = loopback_shard<Codec, Given, Got>;
 
   template <class Executor>
   shard_run(Executor const& exec,
@@ -116,14 +114,7 @@ class shard_run {
       }
     }
     status done;
-    auto const once = [&] {
-      std::span<rank_type const> const all{ranks_};
-      if constexpr (publishing<Codec>) {
-        return loopback_all_gather_values(exec, all);
-      } else {
-        return loopback_reduce_scatter_mean(exec, all);
-      }
-    };
+    auto const once  = [&] { return loopback_exchange(exec, ranks_, reduction_order::direct); };
     auto const asked = allocations_of([&] { done = call(once); });
     require_ok(done);
     if constexpr (std::same_as<Executor, cpu_executor>) { CHECK((asked == 0 || exec.threads > 1)); }

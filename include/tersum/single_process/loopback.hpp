@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <tersum/codec_kinds.hpp>
 #include <tersum/exchange/all_gather_values.hpp>
 #include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/exchange/exchange.hpp>
@@ -18,6 +19,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <ranges>
 #include <span>
 #include <type_traits>
 
@@ -39,16 +41,6 @@ template <class Executor, reduce_op Op>
                                          std::span<wire<Op> const> ranks,
                                          reduction_order order);
 
-namespace detail {
-
-//! @brief An exchange of any form among all ranks, round by round.
-template <class Executor, class Ranks>
-[[nodiscard]] status loopback_exchange(Executor const& exec,
-                                       Ranks const& ranks,
-                                       reduction_order order = reduction_order::direct);
-
-}  // namespace detail
-
 //! @brief One rank of a loopback exchange: its plan and its memory.
 template <class Codec, class Element>
 struct loopback_rank {
@@ -69,74 +61,40 @@ struct loopback_rank {
   }
 };
 
-//! @brief `all_reduce_mean` for all ranks in one call, round by round. The ranks' states must be initialized. *Errors*: those of
-//! `all_reduce_mean`; no ranks, or more than 256; a plan whose rank is not its place in the list.
-template <class Executor, class Codec, class Element>
-[[nodiscard]] status loopback_all_reduce_mean(Executor const& exec,
-                                              std::span<loopback_rank<Codec, Element> const> ranks,
-                                              reduction_order order = reduction_order::ring)
-{
-  return detail::loopback_exchange(exec, ranks, order);
-}
-
-//! @brief One rank of a loopback exchange of shards: its plan and its memory, as for `reduce_scatter_mean`.
-template <class Codec, class Element, class ShardElement = Element>
+//! @brief One rank of a loopback exchange of shards: its plan and its memory, as for `reduce_scatter_mean` or `all_gather_values`.
+template <class Codec, class Given, class Got = Given>
 struct loopback_shard {
   using codec_type = Codec;
 
   tersum::plan<Codec> plan;
-  std::span<Element> gradient;
-  std::span<ShardElement> shard;
+  std::span<Given> given;          //!< The gradient, or of all values the rank's own.
+  std::span<Got> got;              //!< The rank's shard of the mean, or all values.
   std::span<std::byte> state;      //!< Of this rank alone.
   std::span<std::byte> workspace;  //!< Of this rank alone.
 
   [[nodiscard]] status check() const
   {
-    status const s = detail::check_arguments(plan, gradient, state, workspace);
-    return s.ok() ? detail::check_shard(plan, shard, state, workspace) : s;
+    if constexpr (publishing<Codec>) {
+      return detail::check_published(plan, given, got, state, workspace);
+    } else {
+      status const s = detail::check_arguments(plan, given, state, workspace);
+      return s.ok() ? detail::check_shard(plan, got, state, workspace) : s;
+    }
   }
   [[nodiscard]] auto arrays() const
   {
-    return detail::make_arrays(plan, gradient, shard, state, workspace);
+    return detail::make_arrays(plan, given, got, state, workspace);
   }
 };
 
-//! @brief `reduce_scatter_mean` for all ranks in one call, round by round, with errors as of `loopback_all_reduce_mean`.
-template <class Executor, class Codec, class Element, class ShardElement>
-[[nodiscard]] status loopback_reduce_scatter_mean(
-  Executor const& exec, std::span<loopback_shard<Codec, Element, ShardElement> const> ranks)
-{
-  return detail::loopback_exchange(exec, ranks);
-}
-
-//! @brief One rank of an exchange of values.
-template <class Codec, class ShardElement, class Element = ShardElement>
-struct loopback_values {
-  using codec_type = Codec;
-
-  tersum::plan<Codec> plan;
-  std::span<ShardElement> shard;
-  std::span<Element> values;
-  std::span<std::byte> state;      //!< Of this rank alone.
-  std::span<std::byte> workspace;  //!< Of this rank alone.
-
-  [[nodiscard]] status check() const
-  {
-    return detail::check_published(plan, shard, values, state, workspace);
-  }
-  [[nodiscard]] auto arrays() const
-  {
-    return detail::make_arrays(plan, shard, values, state, workspace);
-  }
-};
-
-//! @brief `all_gather_values` for all ranks in one call, round by round, with errors as of `loopback_all_reduce_mean`.
-template <class Executor, class Codec, class ShardElement, class Element>
-[[nodiscard]] status loopback_all_gather_values(
-  Executor const& exec, std::span<loopback_values<Codec, ShardElement, Element> const> ranks)
-{
-  return detail::loopback_exchange(exec, ranks);
-}
+//! @brief The exchange of a codec among all ranks in one call, round by round: `all_reduce_mean` of `loopback_rank`s,
+//! `reduce_scatter_mean` or `all_gather_values` of `loopback_shard`s. The ranks' states must be initialized. *Errors*: those of these
+//! calls; no ranks, or more than 256; a plan whose rank is not its place in the list.
+//! @param order  Of rounds that the codec lets transports reduce.
+template <class Executor, std::ranges::contiguous_range Ranks>
+[[nodiscard]] status loopback_exchange(Executor const& exec,
+                                       Ranks const& ranks,
+                                       reduction_order order = reduction_order::ring);
 
 }  // namespace tersum::inline v0
 

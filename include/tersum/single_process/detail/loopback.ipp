@@ -191,9 +191,12 @@ template <class Executor, class Ranks, class Round>
   return loopback_round(exec, ranks.size(), order, wire_at, wire_at(0));
 }
 
-template <class Executor, class Ranks>
+}  // namespace detail
+
+template <class Executor, std::ranges::contiguous_range Ranks>
 status loopback_exchange(Executor const& exec, Ranks const& ranks, reduction_order order)
 {
+  using namespace detail;
   using codec = typename std::remove_cvref_t<decltype(ranks[0])>::codec_type;
   if (status const s = check_loopback(ranks); !s.ok()) { return s; }
   if (status const s = for_each_rank(ranks, [](auto const& r) { return r.check(); }); !s.ok()) {
@@ -209,7 +212,5 @@ status loopback_exchange(Executor const& exec, Ranks const& ranks, reduction_ord
     }
   });
 }
-
-}  // namespace detail
 
 }  // namespace tersum::inline v0
