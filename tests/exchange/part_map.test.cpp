@@ -70,8 +70,11 @@ TEST_CASE("[part_map] chunks are dealt like cards, and every one has a place of 
       check_against_dealing(map);
     }
   }
-  part_map const of_one_width{
-    .world = 4, .inverse = 0xffffffffu / 4, .part_words = 64, .count = {0, 9}, .words = {0, 16}};
+  part_map const of_one_width{.world      = 4,
+                              .by_world   = detail::divisor::of(4),
+                              .part_words = 64,
+                              .count      = {0, 9},
+                              .words      = {0, 16}};
   CHECK(of_one_width.of_slot(1, 6).part == 2);
   CHECK(of_one_width.of_slot(1, 6).word == 16);
   for (std::uint32_t chunk = 0; chunk < 9; ++chunk) {
@@ -83,4 +86,25 @@ TEST_CASE("[part_map] chunks are dealt like cards, and every one has a place of 
   }
   CHECK(of_one_width.scale_word(1) == 62);
   CHECK(of_one_width.of_slot(0, 5).level == 0);
+}
+
+TEST_CASE("[parts] quotients by a product and a shift are those of a division")
+{
+  std::mt19937 random(5);
+  constexpr std::uint32_t most = 0x7fffffffu;
+  for (int i = 0; i < 20000; ++i) {
+    std::uint32_t const drawn = i < 5000 ? 0u : static_cast<std::uint32_t>(random());
+    std::uint32_t const by =
+      i < 5000 ? static_cast<std::uint32_t>(i) + 1 : (drawn >> (1 + drawn % 31)) + 1;
+    auto const divides       = detail::divisor::of(by);
+    std::uint32_t const some = static_cast<std::uint32_t>(random()) & most;
+    // Quotients change at multiples.
+    for (std::uint32_t const number :
+         {0u, some, some / by * by, some / by * by + (by - 1), most, most / by * by - 1}) {
+      if (number > most) { continue; }
+      CAPTURE(by);
+      CAPTURE(number);
+      REQUIRE(divides.quotient(number) == number / by);
+    }
+  }
 }

@@ -89,13 +89,13 @@ struct two_shot_counts : codec_counts<Codec> {
   }
   constexpr void take_parts(section_list& work, auto& args) const noexcept
   {
-    auto& parts         = args.parts;
-    args.payload        = work.take_bytes<std::uint32_t>("payload", payload_bytes());
-    parts.gathered      = args.payload;
-    parts.part_words    = part_bytes() / sizeof(std::uint32_t);
-    auto const ranks    = static_cast<std::uint32_t>(maximum(this->world_.size, 1));
-    parts.inverse_world = 0xffffffffu / ranks;
-    parts.share         = 1.0f / static_cast<float>(ranks);
+    auto& parts      = args.parts;
+    args.payload     = work.take_bytes<std::uint32_t>("payload", payload_bytes());
+    parts.gathered   = args.payload;
+    parts.part_words = part_bytes() / sizeof(std::uint32_t);
+    auto const ranks = static_cast<std::uint32_t>(maximum(this->world_.size, 1));
+    parts.ranks      = divisor::of(static_cast<std::uint32_t>(ranks));
+    parts.share      = 1.0f / static_cast<float>(ranks);
     if constexpr (feeds_back<Codec> || ways_differ<Codec>) {
       parts.gathered = work.take_bytes<std::uint32_t>("gathered", mean_bytes());
     } else {

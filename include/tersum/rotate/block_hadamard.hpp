@@ -61,7 +61,7 @@ struct block_hadamard {
   TERSUM_BODY static void forward(
     Context const& ctx, chunk const& mine, std::uint64_t key, storage& shared, float (&v)[32])
   {
-    if constexpr (Rotate) { apply_signs<true>(ctx, mine, key, v); }
+    if constexpr (Rotate) { apply_signs<~0u>(ctx, mine, key, v); }
     to_wire(ctx, mine, shared, v);
   }
 
@@ -106,9 +106,9 @@ struct block_hadamard {
   }
 
   //! @brief Flips the signs of the loaded arrangement; register i takes bit i of the thread's word of `sign_bits`.
-  //! @tparam ByPredicates  Fewer instructions, but more registers where much else is held.
+  //! @tparam ByPredicates  See `thread_hadamard::apply_signs`.
   //! @param flips          Whether any is flipped.
-  template <bool ByPredicates = false, class Context>
+  template <std::uint32_t ByPredicates = 0, class Context>
   TERSUM_BODY static void apply_signs(
     Context const& ctx, chunk const& mine, std::uint64_t key, float (&v)[32], bool flips = true)
   {

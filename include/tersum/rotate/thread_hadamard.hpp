@@ -83,7 +83,7 @@ struct thread_hadamard {
                                   std::uint64_t key,
                                   float (&v)[detail::extent(Size)])
   {
-    apply_signs<true>(ctx, number, key, v);
+    apply_signs<~0u>(ctx, number, key, v);
     transform(ctx, v);
   }
 
@@ -106,9 +106,10 @@ struct thread_hadamard {
   }
 
   //! @brief Flips the sign of value i where bit i % 32 of word i / 32 of `sign_bits` is set.
-  //! @tparam ByPredicates  Fewer instructions, but more registers where much else is held.
+  //! @tparam ByPredicates  Bits of the values whose signs predicates flip: fewer instructions, but more registers where much else is
+  //!                       held.
   //! @param flips          Whether any is set.
-  template <bool ByPredicates = false, class Context>
+  template <std::uint32_t ByPredicates = 0, class Context>
   TERSUM_BODY static void apply_signs(Context const&,
                                       std::uint64_t number,
                                       std::uint64_t key,
@@ -123,7 +124,7 @@ struct thread_hadamard {
       TERSUM_UNROLL
       for (int i = 0; i < Size / words; ++i) {
         float& x = v[32 * w + i];
-        x        = ByPredicates
+        x        = (ByPredicates >> i & 1u) != 0
                      ? detail::flip_sign(x, word, i)
                      : Context::from_bits(Context::bits(x) ^ ((word << (31 - i)) & 0x80000000u));
       }

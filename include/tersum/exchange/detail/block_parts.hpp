@@ -257,7 +257,7 @@ struct chunk_in_lanes {
   //! @tparam ByPredicates  See `block_hadamard::apply_signs`.
   //! @param by     What values are multiplied by at last: `late` if they were by `early`.
   //! @param flips  Whether signs are.
-  template <bool ByPredicates = false>
+  template <std::uint32_t ByPredicates = 0>
   TERSUM_BODY void rotate_back(float (&v)[32], float by = unit, bool flips = true) const
   {
     if constexpr (rotates) {
@@ -307,7 +307,9 @@ struct chunk_in_lanes {
   //! @param scale  By what the values were multiplied, in all.
   TERSUM_BODY void give(float scale, float (&v)[32])
   {
-    rotate_back<flips_by_predicates<Edge, Codec>>(v, late, !decodes_zeros || scale > 0.0f);
+    // A byte of predicates is moved at once if nothing else holds one: without the highest bit of each, or the lowest.
+    constexpr std::uint32_t predicates = flips_by_predicates<Edge, Codec> ? 0x7f7e7e7eu : 0u;
+    rotate_back<predicates>(v, late, !decodes_zeros || scale > 0.0f);
     if constexpr (codes_differences<Codec>) {
       // A difference that is not finite leaves what all ranks hold as it was.
       bool const moves = scale > 0.0f && is_finite(scale);

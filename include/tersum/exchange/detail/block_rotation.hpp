@@ -24,7 +24,7 @@ namespace tersum::inline v0::detail {
 //! @tparam Forward       Or back.
 //! @tparam ByPredicates  See `block_hadamard::apply_signs`.
 //! @param flips          Whether a packed form flips any.
-template <bool Forward, bool ByPredicates = false, class Codec, class Element, class Context>
+template <bool Forward, std::uint32_t ByPredicates = 0, class Codec, class Element, class Context>
 TERSUM_BODY void rotate_loaded(Context const& ctx,
                                exchange_args<Codec, Element> const& args,
                                own_chunk<Codec> const& mine,
@@ -118,7 +118,7 @@ TERSUM_BODY void load_signed(Context const& ctx,
       load_coordinates<AtEdge>(ctx, args, mine, v);
       divide_by_scales<AtEdge>(ctx, args, mine, v);
     });
-    rotate_loaded<true, true>(ctx, args, mine, storage, v);
+    rotate_loaded<true, ~0u>(ctx, args, mine, storage, v);
   }
 }
 

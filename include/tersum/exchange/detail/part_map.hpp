@@ -14,6 +14,7 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/form/detail/part_args.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/state.hpp>
 
@@ -40,7 +41,7 @@ struct part_rest {
 //! So the sizes of parts differ by at most one chunk. Codes fill a part from its front, the chunks' scales from its back.
 struct part_map {
   std::uint32_t world;
-  std::uint32_t inverse;     //!< (2^32 - 1) / world, with which `of_chunk` divides.
+  divisor by_world;
   std::uint64_t part_words;  //!< Words of a part, a multiple of 4.
   std::uint32_t
     count[max_levels + 1];  //!< Chunks on each level from 1 on, less than 2^31 together.
@@ -81,17 +82,8 @@ struct part_map {
   //! @brief The place of a chunk where there is one level. `of_index` would divide once more to find that.
   [[nodiscard]] TERSUM_INLINE part_place of_chunk(std::uint32_t chunk) const
   {
-#if defined(__CUDA_ARCH__)
-    std::uint32_t const below = __umulhi(chunk, inverse);
-#else
-    auto const below =
-      static_cast<std::uint32_t>(static_cast<std::uint64_t>(chunk) * inverse >> 32);
-#endif
-    // The product is at most one below the quotient.
-    std::uint32_t const rest  = chunk - below * world;
-    std::uint32_t const index = rest >= world ? below + 1 : below;
-    std::uint32_t const part  = rest >= world ? rest - world : rest;
-    return {1, part, index, static_cast<std::uint64_t>(index) * words[1]};
+    std::uint32_t const index = by_world.quotient(chunk);
+    return {1, chunk - index * world, index, static_cast<std::uint64_t>(index) * words[1]};
   }
 
   //! @brief The place of number `index` of a part.
@@ -228,7 +220,7 @@ requires(scattering<Codec> || copying<Codec>) [[nodiscard]] TERSUM_INLINE part_m
 {
   part_map map{};
   map.world      = copying<Codec> ? 1u : static_cast<std::uint32_t>(args.world);
-  map.inverse    = copying<Codec> ? 0xffffffffu : args.parts.inverse_world;
+  map.by_world   = copying<Codec> ? divisor::of(1) : args.parts.ranks;
   map.part_words = args.parts.part_words;
   if constexpr (selects<Codec>) {
     TERSUM_UNROLL
