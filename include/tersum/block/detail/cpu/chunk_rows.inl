@@ -33,6 +33,13 @@ struct rows_of {
                       : 0;  //!< The distance, in wire blocks, to the one in the upper lanes.
 };
 
+//! @brief Whether a vector at `index` of a chunk is the first in its line of the cache. Memory is prefetched in lines.
+template <chunk_pointer Chunk>
+TERSUM_SIMD constexpr bool begins_line(int index)
+{
+  return index * static_cast<int>(sizeof(typename stored_element<Chunk>::type)) % 64 == 0;
+}
+
 //! @brief Butterflies over the bits First .. Last-1 of the index of an array of vectors, ascending.
 template <int First, int Last, std::size_t Count>
 TERSUM_SIMD void row_butterflies(floats (&v)[Count])
@@ -380,7 +387,9 @@ TERSUM_SIMD void move_codes(int block, int part, words (&packed)[Bits], Words* m
   if constexpr (!Store) {
     TERSUM_UNROLL
     for (int w = 0; w < bits; ++w) {
-      fetch_beyond<false>(memory + ((block * rows_of<Size>::split + part) * bits + w) * width);
+      if (begins_line<float*>(w * width)) {
+        fetch_beyond<false>(memory + ((block * rows_of<Size>::split + part) * bits + w) * width);
+      }
     }
   }
   if constexpr (in_vectors<Size, bits>) {

@@ -230,15 +230,22 @@ TERSUM_SIMD void decode_block(int world,
   constexpr int levels  = Codec::rotates_chunks ? shape::wire_levels : 0;
   constexpr int stride  = shape::split * width;
 
+  typedef signed char byte_lanes __attribute__((vector_size(TERSUM_SIMD_WIDTH * 4)));
+
   words packed[extent(runs)];
   move_codes<size, false>(block, part, packed, chunk_words);
 
   float* const first_row = rows + first_row_of<size>(block, part);
   floats squares         = {};
   integers limits        = {};
+  byte_lanes byte_limits = {};  // at most columns, which four of them come to 255 at most
   TERSUM_UNROLL
   for (int m = 0; m < columns; ++m) {
     floats v[4];
+    if (saturates<Codec> && lanes::bits == 8) {
+      auto const codes = (byte_lanes)packed[m % runs];
+      byte_limits -= (byte_lanes)(codes >= lanes::limit) + (byte_lanes)(codes <= -lanes::limit);
+    }
     TERSUM_UNROLL
     for (int c = 0; c < 4; ++c) {
       int const k      = 4 * m + c;
@@ -254,7 +261,7 @@ TERSUM_SIMD void decode_block(int world,
                (32 - lanes::bits);
       }
       v[c] = __builtin_convertvector(code, floats);
-      if (saturates<Codec>) {
+      if (saturates<Codec> && lanes::bits != 8) {
         limits -= (integers)(code >= lanes::limit) + (integers)(code <= -lanes::limit);
       }
       if (tracks<Codec>) { squares = squares + v[c] * v[c]; }  // integers below 2^24: exact
@@ -264,16 +271,19 @@ TERSUM_SIMD void decode_block(int world,
     for (int c = 0; c < 4; ++c) {
       To const at = to + (static_cast<int>(first_row - rows) + (4 * m + c) * stride);
       if (levels == 0 && !shape::joined) {
-        fetch_beyond<true, tuning{}.cpu.write_ahead * 3 / 2>(at);
+        if (begins_line<To>((4 * m + c) * stride)) {
+          fetch_beyond<true, tuning{}.cpu.write_ahead * 3 / 2>(at);
+        }
         store_values(at, within_range<typename stored_element<To>::type>(v[c] * broadcast(scale)));
       } else {
-        fetch_beyond<true>(at);
+        if (begins_line<To>((4 * m + c) * stride)) { fetch_beyond<true>(at); }
         store(first_row + (4 * m + c) * stride, v[c]);
       }
     }
   }
   if constexpr (levels > 2) { butterflies_of_rows<size, 2, levels, false>(first_row, first_row); }
   if (saturates<Codec>) {
+    limits += (integers)((words)byte_limits * 0x01010101u >> 24u);
     for (int lane = 0; lane < width; ++lane) {
       counts.saturated += static_cast<std::uint32_t>(limits[lane]);
       counts.square_sum += static_cast<std::uint32_t>(squares[lane]);
