@@ -255,28 +255,36 @@ void run_library(
     bytes packed;
     std::size_t size;
   };
-  auto const& samples    = sample_gradients();
-  std::size_t room_bytes = 0, pieces_needed = 0;
-  for (std::uint64_t at = 0; at < n; ++pieces_needed) {
-    std::size_t const count =
-      std::min<std::size_t>(samples[pieces_needed % samples.size()].size(), n - at);
-    room_bytes += 2 * count * sizeof(float) + library.bound(count * sizeof(float));
-    at += count;
+  auto const& samples = sample_gradients();
+  std::vector<std::size_t> counts;
+  auto const room_of = [&](std::size_t count) {
+    return (library.bound(count * sizeof(float)) + 63) / 64 * 64;
+  };
+  std::size_t bound = 0;
+  for (std::uint64_t at = 0; at < n; at += counts.back()) {
+    counts.push_back(std::min<std::size_t>(samples[counts.size() % samples.size()].size(), n - at));
+    bound += room_of(counts.back());
   }
   std::size_t const turns = turns_for(n * sizeof(float));
   cpu_backend room{{.threads = threads},
-                   turns * (room_bytes + 3 * pieces_needed * arena::alignment)};
-  std::vector<std::vector<piece>> pieces(turns);
+                   turns * (2 * n * sizeof(float) + bound + 3 * arena::alignment)};
+  struct gradient {
+    std::span<float> floats, back;
+    std::vector<piece> pieces;
+  };
+  std::vector<gradient> gradients(turns);
   std::size_t packed = 0;
-  for (auto& some : pieces) {
-    packed = 0;
-    for (std::uint64_t at = 0; at < n;) {
-      auto const& sample      = samples[some.size() % samples.size()];
-      std::size_t const count = std::min<std::size_t>(sample.size(), n - at);
-      piece p{room.take<float>(count),
-              room.take<float>(count),
-              room.take<std::byte>(library.bound(count * sizeof(float))),
-              0};
+  for (auto& [floats, back, pieces] : gradients) {
+    floats            = room.take<float>(n);
+    back              = room.take<float>(n);
+    bytes rest        = room.take<std::byte>(bound);
+    packed            = 0;
+    std::size_t first = 0;
+    for (std::size_t const count : counts) {
+      auto const& sample     = samples[pieces.size() % samples.size()];
+      std::size_t const size = room_of(count);
+      piece p{floats.subspan(first, count), back.subspan(first, count), rest.first(size), 0};
+      rest = rest.subspan(size);
       std::copy_n(sample.begin(), count, p.floats.begin());
       p.size = library.compress(p.packed, std::as_bytes(p.floats));
       bool const whole =
@@ -286,23 +294,21 @@ void run_library(
         throw std::runtime_error{"what was compressed did not come back"};
       }
       packed += p.size;
-      some.push_back(p);
-      at += count;
+      pieces.push_back(p);
+      first += count;
     }
   }
   auto const work = [&](std::size_t turn) {
-    tersum::detail::parallel_for(threads, pieces_needed, [&](std::uint64_t i) {
-      piece const& p = pieces[turn][i];
+    tersum::detail::parallel_for(threads, counts.size(), [&](std::uint64_t i) {
+      piece const& p = gradients[turn].pieces[i];
       benchmark::DoNotOptimize(
         forward ? library.compress(p.packed, std::as_bytes(p.floats))
                 : library.decompress(std::as_writable_bytes(p.back), p.packed.first(p.size)));
     });
   };
   auto const copy = [&](std::size_t turn) {
-    tersum::detail::parallel_for(threads, pieces_needed, [&](std::uint64_t i) {
-      piece const& p = pieces[turn][i];
-      std::memcpy(p.back.data(), p.floats.data(), p.floats.size_bytes());
-    });
+    auto const& of = gradients[turn];
+    copy_on_threads(threads, std::as_writable_bytes(of.back), std::as_bytes(of.floats));
   };
   run_times const times = room.alternate(state, turns, work, copy);
   auto const size       = static_cast<double>(n * sizeof(float));
