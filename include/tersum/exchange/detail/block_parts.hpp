@@ -85,6 +85,8 @@ struct chunk_in_lanes {
   using args_type    = exchange_args<Codec, Element>;
   using hadamard     = typename own_chunk<Codec>::hadamard;
 
+  static constexpr bool edge    = Edge;
+  static constexpr bool chooses = selects<Codec>;
   static constexpr int size     = Codec::chunk_size;
   static constexpr bool rotates = Codec::rotates_chunks || Codec::rotates_in_memory;
   //! What undoes the lengths of forward and backward rotation.
@@ -92,7 +94,7 @@ struct chunk_in_lanes {
     1.0f / static_cast<float>(square_gain<typename Codec::rotator_type>);
 
   static constexpr bool in_order = orders_chunks<Codec> && !Edge;
-  //! Whether what decodes finds a chunk's place before idle threads leave: nvcc takes fewer instructions then, or registers.
+  //! Whether a chunk's place is found before idle threads leave: nvcc takes fewer instructions then, or registers.
   static constexpr bool is_placed_first = in_order || !rotates;
 
   static constexpr bool in_step = looks_up_in_step<Codec>;
@@ -133,7 +135,7 @@ struct chunk_in_lanes {
     fill_codebooks<Codec>(ctx, tables);
   }
 
-  //! A chunk that was found, where the codebooks lie in shared memory.
+  //! A chunk that was found, where the codebooks lie in shared memory. Of what is found in a member nvcc makes more instructions.
   TERSUM_BODY chunk_in_lanes(Context const& context,
                              args_type const& arguments,
                              map_type const& parts,
@@ -268,14 +270,6 @@ struct chunk_in_lanes {
     }
   }
 
-  //! Finds the chunk of the gradient and its place; one that does not travel is at place.level 0. Regular chunks are taken in
-  //! the order of their widths where there are several.
-  TERSUM_BODY void find(std::uint64_t first_chunk)
-  {
-    mine = find_chunk<Edge, in_order>(ctx, args, first_chunk);
-    find_place(first_chunk);
-  }
-
   //! Finds the place of a chunk of the gradient.
   TERSUM_BODY void find_place(std::uint64_t first_chunk)
   {
@@ -399,5 +393,27 @@ struct chunk_in_lanes {
            (static_cast<unsigned>(r * (size / 4)) + mine.thread * 8);
   }
 };
+
+//! @brief Finds a chunk of the gradient and its place, and calls work(chunk) unless no thread that synchronizes with this one has work.
+//! Regular chunks are taken in the order of their widths where there are several.
+//! @tparam Travels  Whether chunks are no work that do not travel; otherwise these are at place.level 0.
+template <class Chunk, bool Travels = false, class Work>
+TERSUM_BODY void in_found_chunk(typename Chunk::context_type const& ctx,
+                                typename Chunk::args_type const& args,
+                                typename Chunk::map_type const& map,
+                                std::uint64_t first_chunk,
+                                Work const& work)
+{
+  Chunk::fill_tables(ctx);
+  auto mine = find_chunk<Chunk::edge, Chunk::in_order>(ctx, args, first_chunk);
+  if (!Chunk::is_placed_first && all_idle(ctx, mine)) { return; }
+  Chunk chunk{ctx, args, map, mine};
+  chunk.find_place(first_chunk);
+  chunk.mine.active = chunk.mine.active && (!Travels || chunk.place.level > 0);
+  if ((Chunk::is_placed_first || (Travels && Chunk::chooses)) && all_idle(ctx, chunk.mine)) {
+    return;
+  }
+  work(chunk);
+}
 
 }  // namespace tersum::inline v0::detail

@@ -55,17 +55,16 @@ TERSUM_BODY void encode_parts(Context const& ctx,
                               exchange_args<Codec, Element> const& args,
                               std::uint64_t first_chunk)
 {
-  chunk_in_lanes<Edge, Edge, Codec, Element, Context> own{ctx, args};
-  own.find(first_chunk);
-  own.mine.active = own.mine.active && own.place.level > 0;
-  if (all_idle(ctx, own.mine)) { return; }
-  float v[32];
-  load_signed<Edge>(ctx, args, own.mine, own.storage, v);
-  if constexpr (own.rotates) {
-    decltype(own)::hadamard::to_wire(ctx, v, own.storage, own.mine.thread, own.mine.first);
-  }
-  own.template encode<typename Codec::dither_type>(
-    v, key_of(args), 1.0f, own.part_of(args.payload, own.place.part));
+  using chunk = chunk_in_lanes<Edge, Edge, Codec, Element, Context>;
+  in_found_chunk<chunk, true>(ctx, args, make_part_map(args), first_chunk, [&](chunk& own) {
+    float v[32];
+    load_signed<Edge>(ctx, args, own.mine, own.storage, v);
+    if constexpr (chunk::rotates) {
+      chunk::hadamard::to_wire(ctx, v, own.storage, own.mine.thread, own.mine.first);
+    }
+    own.template encode<typename Codec::dither_type>(
+      v, key_of(args), 1.0f, own.part_of(args.payload, own.place.part));
+  });
 }
 
 //! @brief Decodes what all ranks sent of this rank's part, adds it up, and encodes the mean: reads a part from each rank,
@@ -131,28 +130,29 @@ TERSUM_BODY void keep_residual(Context const& ctx,
                                exchange_args<Codec, Element> const& args,
                                std::uint64_t first_chunk)
 {
-  chunk_in_lanes<Edge, Edge, Codec, Element, Context> own{ctx, args};
-  own.find(first_chunk);
-  if (all_idle(ctx, own.mine) || step_is_poisoned(args)) { return; }
-  float v[32]                     = {};
-  std::uint32_t const* const part = own.part_of(args.payload, own.place.part);
-  own.begin(part, own.early, v);
-  own.rotate_back(v, own.late);
-  multiply_by_scales<Edge>(ctx, args, own.mine, v);
-  float given[32];
-  load_coordinates<Edge>(ctx, args, own.mine, given);
-  // No rank of a sharded exchange knows of values in all shards that are not finite, and others may have lost them.
-  bool const encoded = own.mine.active && own.place.level > 0;
-  bool const keeps   = !encoded || is_finite(own.scale_in(part));
-  keep_lost<Edge>(
-    ctx,
-    args,
-    own.mine,
-    given,
-    [&](int i, float& value) {
-      if (own.place.level > 0) { value = Context::subtract(value, v[i]); }
-    },
-    keeps);
+  using chunk = chunk_in_lanes<Edge, Edge, Codec, Element, Context>;
+  in_found_chunk<chunk>(ctx, args, make_part_map(args), first_chunk, [&](chunk& own) {
+    if (step_is_poisoned(args)) { return; }
+    float v[32]                     = {};
+    std::uint32_t const* const part = own.part_of(args.payload, own.place.part);
+    own.begin(part, own.early, v);
+    own.rotate_back(v, own.late);
+    multiply_by_scales<Edge>(ctx, args, own.mine, v);
+    float given[32];
+    load_coordinates<Edge>(ctx, args, own.mine, given);
+    // No rank of a sharded exchange knows of values in all shards that are not finite, and others may have lost them.
+    bool const encoded = own.mine.active && own.place.level > 0;
+    bool const keeps   = !encoded || is_finite(own.scale_in(part));
+    keep_lost<Edge>(
+      ctx,
+      args,
+      own.mine,
+      given,
+      [&](int i, float& value) {
+        if (own.place.level > 0) { value = Context::subtract(value, v[i]); }
+      },
+      keeps);
+  });
 }
 
 //! @brief Writes what the encoding of the mean lost to the owner's residual.
@@ -180,19 +180,9 @@ TERSUM_BODY void decode_parts(Context const& ctx,
                               std::uint64_t first_chunk)
 {
   auto const map = make_mean_map(args);
-  using map_type = std::remove_const_t<decltype(map)>;
-  using lanes    = chunk_in_lanes<Edge, Edge, Codec, Element, Context, map_type>;
-  lanes::fill_tables(ctx);
-  own_chunk<Codec> mine = find_chunk<Edge, lanes::in_order>(ctx, args, first_chunk);
-  if constexpr (!lanes::is_placed_first) {
-    if (all_idle(ctx, mine)) { return; }
-  }
-  lanes chunk{ctx, args, map, mine};
-  chunk.find_place(first_chunk);
-  if constexpr (lanes::is_placed_first) {
-    if (all_idle(ctx, chunk.mine)) { return; }
-  }
-  decode_chunk(chunk);
+  using chunk =
+    chunk_in_lanes<Edge, Edge, Codec, Element, Context, std::remove_const_t<decltype(map)>>;
+  in_found_chunk<chunk>(ctx, args, map, first_chunk, [](chunk& own) { decode_chunk(own); });
 }
 
 }  // namespace tersum::inline v0::detail
