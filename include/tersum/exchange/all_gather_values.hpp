@@ -37,15 +37,6 @@ template <class Codec, class ShardElement, class Element>
           "shard overlaps values: within them it must lie from plan.shard_begin(rank) on"};
 }
 
-template <class Codec, class Element>
-[[nodiscard]] status check_values(plan<Codec> const& plan,
-                                  std::span<Element> values,
-                                  std::span<std::byte const> state,
-                                  std::span<std::byte const> workspace) noexcept
-{
-  return check_array(plan, values, plan.coordinates(), state, workspace, of_values);
-}
-
 //! All arguments of an exchange of values.
 template <class Codec, class ShardElement, class Element>
 [[nodiscard]] status check_published(plan<Codec> const& plan,
@@ -54,7 +45,7 @@ template <class Codec, class ShardElement, class Element>
                                      std::span<std::byte const> state,
                                      std::span<std::byte const> workspace) noexcept
 {
-  if (status const s = check_values(plan, values, state, workspace); !s.ok()) { return s; }
+  if (status const s = check_arguments(plan, values, state, workspace); !s.ok()) { return s; }
   if (status const s = check_shard(plan, shard, state, workspace); !s.ok()) { return s; }
   return check_place(plan, std::span<ShardElement const>{shard}, std::span<Element const>{values});
 }
@@ -130,8 +121,8 @@ status encode_shard(Executor const& exec,
   auto const own       = detail::span_of(shard);
   auto const all       = detail::span_of(values);
   status const checked = detail::check_published(plan, own, all, state, workspace);
-  return detail::perform_parts<exchange_part::measure, exchange_part::encode>(
-    checked, exec, plan, own, all, state, workspace);
+  return detail::walk_exchange<exchange_part::measure, exchange_part::encode>(
+    checked, exec, plan, own, all, state, workspace, detail::rounds_of_caller);
 }
 
 //! Decodes the shards of all ranks, which both wires hold, into the values. *Errors*: those of arguments, before it writes.
@@ -143,9 +134,9 @@ status decode_values(Executor const& exec,
                      std::span<std::byte> workspace)
 {
   auto const all       = detail::span_of(values);
-  status const checked = detail::check_values(plan, all, state, workspace);
-  return detail::perform_parts<exchange_part::decode>(
-    checked, exec, plan, all, all, state, workspace);
+  status const checked = detail::check_arguments(plan, all, state, workspace);
+  return detail::walk_exchange<exchange_part::decode>(
+    checked, exec, plan, all, all, state, workspace, detail::rounds_of_caller);
 }
 //! @}
 

@@ -76,8 +76,8 @@ status decode_shard(Executor const& exec,
 {
   auto const means     = detail::span_of(shard);
   status const checked = detail::check_shard(plan, means, state, workspace);
-  return detail::perform_parts<exchange_part::decode>(
-    checked, exec, plan, means, means, state, workspace);
+  return detail::walk_exchange<exchange_part::decode>(
+    checked, exec, plan, means, means, state, workspace, detail::rounds_of_caller);
 }
 
 }  // namespace tersum::inline v0

@@ -111,15 +111,17 @@ template <class Codec, class Element>
   return {};
 }
 
+//! The same of all coordinates, and of a rank's shard.
+//! @{
 template <class Codec, class Element>
 [[nodiscard]] status check_arguments(plan<Codec> const& plan,
-                                     std::span<Element> gradient,
+                                     std::span<Element> whole,
                                      std::span<std::byte const> state,
                                      std::span<std::byte const> workspace) noexcept
 {
-  return check_array(plan, gradient, plan.coordinates(), state, workspace, of_gradient);
+  auto const& say = publishing<Codec> ? of_values : of_gradient;
+  return check_array(plan, whole, plan.coordinates(), state, workspace, say);
 }
-
 template <class Codec, class Element>
 [[nodiscard]] status check_shard(plan<Codec> const& plan,
                                  std::span<Element> shard,
@@ -128,6 +130,7 @@ template <class Codec, class Element>
 {
   return check_array(plan, shard, plan.shard_size(), state, workspace, of_shard);
 }
+//! @}
 
 //! The elements of a gradient as a span, which kernels take as one that they could write.
 template <class Gradient>
@@ -243,8 +246,15 @@ template <class Codec, class In, class Out>
 }
 
 //! @brief The walk of every exchange, whatever its form: performs stages and calls the collective with the wires of rounds.
-//! @param checked  What was found of the arrays.
-template <class Executor, class Codec, class In, class Out, class Reduce>
+//! @tparam First, Last  The parts that are walked.
+//! @param checked       What was found of the arrays.
+template <exchange_part First = exchange_part::measure,
+          exchange_part Last  = exchange_part::decode,
+          class Executor,
+          class Codec,
+          class In,
+          class Out,
+          class Reduce>
 [[nodiscard]] status walk_exchange(status const& checked,
                                    Executor const& exec,
                                    plan<Codec> const& plan,
@@ -259,7 +269,9 @@ template <class Executor, class Codec, class In, class Out, class Reduce>
   auto const arrays    = make_arrays(plan, in, out, state, workspace);
   constexpr bool whole = !ending_in_shards<Codec> && !publishing<Codec>;
   return walk(typename Codec::stages{}, [&]<class Entry>(Entry entry) -> status {
-    if constexpr (whole && does_itself<Reduce, Codec, Entry>) {
+    if constexpr (Entry::part < First || Last < Entry::part) {
+      return {};
+    } else if constexpr (whole && does_itself<Reduce, Codec, Entry>) {
       if constexpr (std::same_as<Entry, stage::encode>) {
         return exchange_at_once(plan, arrays.in, reduce);
       }
@@ -272,43 +284,8 @@ template <class Executor, class Codec, class In, class Out, class Reduce>
   });
 }
 
-//! @brief The stages of the parts from `First` to `Last`, without their rounds.
-//! @param checked  What was found of the arrays.
-template <exchange_part First,
-          exchange_part Last = First,
-          class Executor,
-          class Codec,
-          class In,
-          class Out>
-[[nodiscard]] status perform_parts(status const& checked,
-                                   Executor const& exec,
-                                   plan<Codec> const& plan,
-                                   std::span<In> in,
-                                   std::span<Out> out,
-                                   std::span<std::byte> state,
-                                   std::span<std::byte> workspace)
-{
-  if (!checked.ok()) { return checked; }
-  if (status const s = exec.check(); !s.ok()) { return s; }
-  auto const arrays = make_arrays(plan, in, out, state, workspace);
-  return walk(typename Codec::stages{}, [&]<class Entry>(Entry entry) -> status {
-    if constexpr (!is_round<Entry> && First <= Entry::part && Entry::part <= Last) {
-      return exec.perform(entry, plan, arrays.of(entry));
-    } else {
-      return {};
-    }
-  });
-}
-
-//! Whether a codec has the parts of an exchange; if not, that is a compile error.
-template <class Codec>
-[[nodiscard]] constexpr bool has_parts_of_its_own() noexcept
-{
-  static_assert(!publishing<Codec>,
-                "tersum: values are exchanged by all_gather_values; in parts by encode_shard "
-                "and decode_values");
-  return true;
-}
+//! Stands for the rounds that a caller makes between the parts of an exchange.
+inline constexpr auto rounds_of_caller = [](auto const&) {};
 
 //! The stages of one part, of a gradient.
 template <exchange_part Part, class Executor, class Codec, class Gradient>
@@ -318,10 +295,13 @@ template <exchange_part Part, class Executor, class Codec, class Gradient>
                                   std::span<std::byte> state,
                                   std::span<std::byte> workspace)
 {
-  static_assert(has_parts_of_its_own<Codec>());
+  static_assert(!publishing<Codec>,
+                "tersum: values are exchanged by all_gather_values; in parts by encode_shard "
+                "and decode_values");
   auto const values    = span_of(gradient);
   status const checked = check_arguments(plan, values, state, workspace);
-  return perform_parts<Part>(checked, exec, plan, values, values, state, workspace);
+  return walk_exchange<Part, Part>(
+    checked, exec, plan, values, values, state, workspace, rounds_of_caller);
 }
 
 }  // namespace tersum::inline v0::detail
