@@ -145,35 +145,13 @@ template <class Gradient>
   }
 }
 
-//! Whether a round is of a kind that reduces nothing.
-template <class Round, template <class...> class Kind>
-inline constexpr bool is_kind = false;
-template <template <class...> class Kind, class... T>
-inline constexpr bool is_kind<Kind<T...>, Kind> = true;
-
 //! Calls the caller's collective on a wire that has elements, and reads its answer.
 template <class Reduce, class Wire>
 [[nodiscard]] status reduce_round(Reduce& reduce, Wire const& round)
 {
-  constexpr bool taken = std::invocable<Reduce&, Wire>;
   static_assert(
-    taken || !is_kind<Wire, gather_wire>,
-    "tersum: the collective takes no tersum::gather_wire, whose parts all ranks get: write it as [](auto const& round) { ... }");
-  static_assert(
-    taken || !is_kind<Wire, scatter_wire>,
-    "tersum: the collective takes no tersum::scatter_wire, whose parts the ranks exchange: write it as [](auto const& round) { ... }");
-  static_assert(
-    taken || !is_kind<Wire, shards_wire_of>,
-    "tersum: the collective takes no tersum::shards_wire_of, whose parts the ranks exchange: write it as [](auto const& round) { ... }");
-  static_assert(
-    taken || !is_kind<Wire, gather_wire_of>,
-    "tersum: the collective takes no tersum::gather_wire_of, whose parts all ranks get: write it as [](auto const& round) { ... }");
-  static_assert(
-    taken || !requires { round.sum; },
-    "tersum: the collective takes no tersum::summed_wire_of, of which each rank gets the sum of its part: write it as [](auto const& round) { ... }");
-  static_assert(
-    taken || !requires { round.op; },
-    "tersum: the collective takes no tersum::wire, of which all ranks get the reduction: write it as [](auto const& round) { ... }");
+    std::invocable<Reduce&, Wire>,
+    "tersum: the collective does not take this kind of round, of which docs/transports.md says what it must do: write it as [](auto const& round) { ... }");
   using answer = std::invoke_result_t<Reduce&, Wire>;
   if (round.count == 0) { return {}; }
   if constexpr (std::is_void_v<answer>) {
