@@ -23,8 +23,7 @@
 //! A launch that the CUDA runtime refuses is `execution_failed`: the exchange cannot go on.
 //!
 //! A wire of no elements needs no reduction. The bypass wire may be reduced at any time before `decode`, but if it is
-//! reduced after `encode`, feedback does not see values in it that are not finite. The gradient must not change
-//! between `measure` and `decode`, which overwrites it with the mean.
+//! reduced after `encode`, feedback does not see values in it that are not finite.
 
 #pragma once
 
@@ -80,14 +79,18 @@ status initialize(Executor const& exec,
   return {};
 }
 
-//! @brief Begins an exchange: computes what the ranks agree on. Afterwards `agreed_wire` and `bypass_wire` are ready.
-//!
-//! Enqueued on the executor; does not synchronize. exchange.hpp lists the errors.
+//! @name In parts
+//! Each call is enqueued on the executor and does not synchronize. The errors are listed above.
 //! @param exec       Does the work: `cpu_executor` or `cuda_executor`.
 //! @param plan       Of this rank.
-//! @param gradient   plan.coordinates() elements of the executor's memory.
-//! @param state      As `initialize` or the last exchange left it.
-//! @param workspace  plan.workspace_bytes() bytes, aligned to 16; leave it alone until `decode`, apart from the wires.
+//! @param gradient   plan.coordinates() elements of the executor's memory, unchanged from `measure` to `decode`, which writes the mean
+//!                   to it, the same bits on every rank.
+//! @param state      As `initialize` or the last exchange left it; then as the call before left it.
+//! @param workspace  plan.workspace_bytes() bytes, aligned to 16, contents irrelevant before `measure`; leave it alone until `decode`,
+//!                   apart from the wires, which are exchanged between the calls.
+//! @{
+
+//! Begins an exchange: computes what the ranks agree on. Afterwards `agreed_wire` and `bypass_wire` are ready.
 template <executor Executor, class Codec, gradient_memory Gradient>
 status measure(Executor const& exec,
                plan<Codec> const& plan,
@@ -101,13 +104,7 @@ status measure(Executor const& exec,
 //! @brief Makes the payload, once the agreed wire and the bypass wire have been reduced. Afterwards the codes are ready
 //! in `payload_wire` (two shots: `scattered_wire`; TopK: `gathered_wire`).
 //!
-//! It chooses the chunks that travel, where the codec chooses, and derives the quantization step of each. Enqueued on
-//! the executor; does not synchronize. exchange.hpp lists the errors.
-//! @param exec       As for `measure`, like the following.
-//! @param plan       Of this rank.
-//! @param gradient   Unchanged since `measure`.
-//! @param state      Unchanged since `measure`.
-//! @param workspace  As `measure` left it, but for the reduced wires.
+//! It chooses the chunks that travel, where the codec chooses, and derives the quantization step of each.
 template <executor Executor, class Codec, gradient_memory Gradient>
 status encode(Executor const& exec,
               plan<Codec> const& plan,
@@ -120,13 +117,6 @@ status encode(Executor const& exec,
 
 //! @brief Decodes and adds the ranks' codes of this rank's part and encodes their mean, once the scattered wire has been
 //! exchanged. Afterwards the part is ready in `gathered_wire`.
-//!
-//! Enqueued on the executor; does not synchronize. exchange.hpp lists the errors.
-//! @param exec       As for `measure`, like the following.
-//! @param plan       Of this rank.
-//! @param gradient   Unchanged since `measure`.
-//! @param state      As `encode` left it.
-//! @param workspace  As `encode` left it, but for the parts that `scattered_wire` has received.
 template <executor Executor, scattering Codec, gradient_memory Gradient>
 status recompress(Executor const& exec,
                   plan<Codec> const& plan,
@@ -137,14 +127,7 @@ status recompress(Executor const& exec,
   return detail::perform_part<exchange_part::recompress>(exec, plan, gradient, state, workspace);
 }
 
-//! @brief Ends an exchange, once all wires have been reduced: the gradient becomes the mean, and the state the next step's.
-//!
-//! Enqueued on the executor; does not synchronize. exchange.hpp lists the errors.
-//! @param exec       As for `measure`, like the following.
-//! @param plan       Of this rank.
-//! @param gradient   Receives the mean, the same bits on every rank.
-//! @param state      As the call before left it. Receives what the next exchange needs.
-//! @param workspace  As the call before left it, but for the reduced wires. Its contents are not needed afterwards.
+//! Ends an exchange, once all wires have been reduced: the gradient becomes the mean, and the state the next step's.
 template <executor Executor, class Codec, gradient_memory Gradient>
 status decode(Executor const& exec,
               plan<Codec> const& plan,
@@ -154,5 +137,6 @@ status decode(Executor const& exec,
 {
   return detail::perform_part<exchange_part::decode>(exec, plan, gradient, state, workspace);
 }
+//! @}
 
 }  // namespace tersum::inline v0
