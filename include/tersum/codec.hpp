@@ -89,20 +89,10 @@ requires(selecting_chunker<Chunker>&& Chunker::several_bits) struct payload_op_o
 
 //! @brief How kernels rotate chunks. Elements that are added are chunks without a rotation in a metric, and no chunks otherwise.
 template <class Kind, class Rotator, class Metric, int Size>
-struct rotation_in {
-  using type = typename rotation_of<Rotator, Size>::type;
-};
-
-template <class Rotator, class Metric, int Size>
-struct rotation_in<payload::values, Rotator, Metric, Size> {
-  using type = void;
-};
-
-template <class Rotator, class Metric, int Size>
-requires(Metric::scaled&& Size >= 128 &&
-         Size <= 1024) struct rotation_in<payload::values, Rotator, Metric, Size> {
-  using type = typename rotation_of<Rotator, Size>::type;
-};
+using rotation_in = std::conditional_t<!std::is_same_v<Kind, payload::values> ||
+                                         (Metric::scaled && Size >= 128 && Size <= 1024),
+                                       rotation_of<Rotator, Size>,
+                                       std::type_identity<void>>;
 
 }  // namespace detail
 
