@@ -13,7 +13,6 @@
 #pragma once
 
 #include <tersum/detail/bits.hpp>
-#include <tersum/detail/plan_checks.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/execute/detail/arithmetic_probe.hpp>
 #include <tersum/lowrank/matrix_record.hpp>
@@ -69,11 +68,8 @@ struct host_bytes {
 //! @name What changes from step to step
 //! Each takes it over from an element of a state to the one that the plan makes, and says whether it is possible.
 //! @{
-[[nodiscard]] constexpr bool take_changes(chunk_entry&, chunk_entry const&) noexcept
-{
-  return true;
-}
-[[nodiscard]] constexpr bool take_changes(shard_record&, shard_record const&) noexcept
+template <class T>
+[[nodiscard]] constexpr bool take_changes(T&, T const&) noexcept
 {
   return true;
 }

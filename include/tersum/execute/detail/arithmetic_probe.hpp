@@ -19,7 +19,7 @@
 namespace tersum::inline v0::detail {
 
 //! @brief Numbers to compute with. Compilers must not know them: they would compute by themselves, as IEEE 754 says. So they are the
-//! arguments of a kernel, or volatile.
+//! arguments of a kernel, or read as volatile.
 struct probe_numbers {
   float one          = 1;
   float three        = 3;
@@ -53,25 +53,11 @@ struct probe_numbers {
 {
   with_subnormals const scope;
   probe_numbers const known;
-  probe_numbers volatile hidden;
-  hidden.one          = known.one;
-  hidden.three        = known.three;
-  hidden.many         = known.many;
-  hidden.two          = known.two;
-  hidden.large        = known.large;
-  hidden.least_normal = known.least_normal;
-  hidden.minus_zero   = known.minus_zero;
-  hidden.nan          = known.nan;
-  if (computes_exactly({hidden.one,
-                        hidden.three,
-                        hidden.many,
-                        hidden.two,
-                        hidden.large,
-                        hidden.least_normal,
-                        hidden.minus_zero,
-                        hidden.nan})) {
-    return {};
-  }
+  probe_numbers hidden;
+  auto const volatile* const from = reinterpret_cast<unsigned char const volatile*>(&known);
+  auto* const to                  = reinterpret_cast<unsigned char*>(&hidden);
+  for (std::size_t i = 0; i < sizeof(known); ++i) { to[i] = from[i]; }
+  if (computes_exactly(hidden)) { return {}; }
   return {
     error_code::unsupported,
     "this program does not compute as IEEE 754 says, so that ranks would disagree: compile it without -ffast-math and "
