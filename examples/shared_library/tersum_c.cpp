@@ -8,7 +8,7 @@
 #include "presets.hpp"
 #include "tersum_c.h"
 
-#include <tersum/detail/plan_checks.hpp>
+#include <tersum/layout.hpp>
 #include <tersum/state.hpp>
 #include <tersum/version.hpp>
 

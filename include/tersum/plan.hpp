@@ -8,7 +8,6 @@
 
 #include <tersum/codec_kinds.hpp>
 #include <tersum/description.hpp>
-#include <tersum/detail/plan_checks.hpp>
 #include <tersum/detail/plan_counts.hpp>
 #include <tersum/detail/sections.hpp>
 #include <tersum/layout.hpp>

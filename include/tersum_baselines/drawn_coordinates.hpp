@@ -8,7 +8,6 @@
 
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
-#include <tersum/detail/plan_checks.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/form/in_wire.hpp>
 #include <tersum/layout.hpp>

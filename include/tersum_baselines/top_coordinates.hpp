@@ -11,7 +11,6 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/detail/plan_checks.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/plan.hpp>

@@ -8,7 +8,6 @@
 #include "support/normal_gradients.hpp"
 
 #include <tersum/chunk/fixed_chunks.hpp>
-#include <tersum/detail/plan_checks.hpp>
 #include <tersum/feedback/decayed_feedback.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>

@@ -10,7 +10,6 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/coder/detail/coder_counts.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/detail/plan_checks.hpp>
 #include <tersum/detail/sections.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/layout.hpp>

@@ -10,7 +10,6 @@
 #include <tersum/coder/coder.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/detail/plan_checks.hpp>
 #include <tersum/detail/plan_counts.hpp>
 #include <tersum/detail/policy_kinds.hpp>
 #include <tersum/form/detail/shard_bounds.hpp>

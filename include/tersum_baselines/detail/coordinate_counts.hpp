@@ -7,7 +7,6 @@
 #pragma once
 
 #include <tersum/codec_kinds.hpp>
-#include <tersum/detail/plan_checks.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/metric/plain_metric.hpp>

@@ -4,7 +4,7 @@
 //! @file
 //! Definitions of served_plan.hpp.
 
-#include <tersum/detail/plan_checks.hpp>
+#include <tersum/layout.hpp>
 #include <tersum/version.hpp>
 
 #include <algorithm>

@@ -11,7 +11,6 @@
 #include <tersum/coder/detail/coder_counts.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/detail/plan_checks.hpp>
 #include <tersum/detail/policy_kinds.hpp>
 #include <tersum/detail/sections.hpp>
 #include <tersum/layout.hpp>
@@ -23,6 +22,15 @@
 #include <type_traits>
 
 namespace tersum::inline v0::detail {
+
+//! Whether a chunker's bits per coordinate can be a budget: a number from 0 to 64, not NaN.
+[[nodiscard]] constexpr status check_budget(float bits) noexcept
+{
+  if (!(bits >= 0 && bits <= 64)) {
+    return {error_code::invalid_argument, "the chunker's bits must be between 0 and 64"};
+  }
+  return {};
+}
 
 //! Codecs whose kernels take the chunks of the gradient by their widths, so that the threads of a warp do the same.
 template <class Codec>

@@ -8,7 +8,6 @@
 
 #include <tersum/codec_kinds.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/detail/plan_checks.hpp>
 #include <tersum/detail/plan_counts.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/quantize/detail/code_words.hpp>

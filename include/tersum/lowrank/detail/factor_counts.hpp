@@ -8,7 +8,6 @@
 
 #include <tersum/codec.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/detail/plan_checks.hpp>
 #include <tersum/detail/sections.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/lowrank/detail/factor_args.hpp>
