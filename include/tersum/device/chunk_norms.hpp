@@ -12,8 +12,8 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/device/arrays.hpp>
 #include <tersum/device/detail/perform.hpp>
+#include <tersum/exchange/gradient_memory.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/execute/executor.hpp>
 #include <tersum/status.hpp>
@@ -99,17 +99,17 @@ struct chunk_norms_kernel {
 //!
 //! @par Example
 //! @snippet examples/05_rotate_and_quantize.cpp agree
-template <executor Executor, chunker Chunker, readable_values Values>
+template <executor Executor, chunker Chunker, gradient_values Values>
 [[nodiscard]] status chunk_norms(Executor const& exec,
                                  Chunker const& chunker,
                                  Values const& values,
                                  std::span<float> norms)
 {
-  using element      = std::ranges::range_value_t<Values>;
   constexpr int size = Chunker::chunk_size;
   static_assert(size >= 32 && (size & (size - 1)) == 0,
                 "tersum: chunk_norms needs chunks of a power of two, 32 or more");
-  std::span<element const> const from{values};
+  auto const from          = detail::span_of(values);
+  using element            = typename decltype(from)::value_type;
   std::size_t const chunks = chunk_count(chunker, from.size());
   status const s =
     detail::argument_check{}

@@ -8,7 +8,7 @@
 
 #include <tersum/concepts.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/device/arrays.hpp>
+#include <tersum/exchange/gradient_memory.hpp>
 #include <tersum/execute/executor.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/status.hpp>
@@ -51,7 +51,7 @@ template <executor Executor,
           chunker Chunker,
           quantizer Quantizer,
           reducer Reducer,
-          readable_values Values>
+          gradient_values Values>
 [[nodiscard]] status quantize(Executor const& exec,
                               Chunker const& chunker,
                               Quantizer const& quantizer,
@@ -79,7 +79,7 @@ template <executor Executor,
           chunker Chunker,
           quantizer Quantizer,
           reducer Reducer,
-          writable_values Values>
+          gradient_memory Values>
 [[nodiscard]] status dequantize(Executor const& exec,
                                 Chunker const& chunker,
                                 Quantizer const& quantizer,

@@ -12,8 +12,8 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/device/arrays.hpp>
 #include <tersum/device/detail/perform.hpp>
+#include <tersum/exchange/gradient_memory.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/execute/executor.hpp>
 #include <tersum/random/philox.hpp>
@@ -164,16 +164,16 @@ template <class Rotator, class Element, class Rotated>
 //!
 //! @par Example
 //! @snippet examples/05_rotate_and_quantize.cpp encode
-template <executor Executor, chunk_rotator Rotator, readable_values Values>
+template <executor Executor, chunk_rotator Rotator, gradient_values Values>
 [[nodiscard]] status rotate(Executor const& exec,
                             Rotator const& rotator,
                             Values const& values,
                             std::span<float> rotated,
                             std::uint64_t key)
 {
-  using element      = std::ranges::range_value_t<Values>;
   constexpr int size = Rotator::rotation_size;
-  std::span<element const> const all{values};
+  auto const all     = detail::span_of(values);
+  using element      = typename decltype(all)::value_type;
   if (status const s = detail::check_rotation(rotator, all, rotated); !s.ok()) { return s; }
   return detail::perform(
     exec,
@@ -205,17 +205,17 @@ template <executor Executor, chunk_rotator Rotator, readable_values Values>
 //!
 //! *Reads* `rotated`, *writes* the `values` that there are. Elements of 16 bits are rounded to the nearest one that is
 //! finite, so that halves end at +-65504. Conditions, errors and stream are those of `rotate`; give its rotator and key.
-template <executor Executor, chunk_rotator Rotator, writable_values Values>
+template <executor Executor, chunk_rotator Rotator, gradient_memory Values>
 [[nodiscard]] status rotate_back(Executor const& exec,
                                  Rotator const& rotator,
                                  std::span<float const> rotated,
                                  Values&& values,
                                  std::uint64_t key)
 {
-  using element      = std::ranges::range_value_t<Values>;
   using rotation     = detail::array_rotation<Rotator>;
   constexpr int size = Rotator::rotation_size;
-  std::span<element> const all{values};
+  auto const all     = detail::span_of(values);
+  using element      = typename decltype(all)::value_type;
   if (status const s = detail::check_rotation(rotator, all, rotated); !s.ok()) { return s; }
   return detail::perform(
     exec,

@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! What exchanges take as arrays of values: ranges, and memory of other libraries that becomes one.
+//! What exchanges and calls on arrays take as arrays of values: ranges, and memory of other libraries that becomes one.
 
 #pragma once
 
 #include <tersum/types.hpp>
 
 #include <ranges>
+#include <span>
 #include <type_traits>
 
 namespace tersum::inline v0 {
@@ -42,5 +43,22 @@ template <class T>
 concept gradient_values = gradient_memory<T> ||
   (std::ranges::contiguous_range<T>&&
      gradient_element<std::remove_cv_t<std::ranges::range_value_t<T>>>);
+
+namespace detail {
+
+//! The elements of a gradient as a span, which kernels take as one that they could write.
+template <class Gradient>
+[[nodiscard]] auto span_of(Gradient&& gradient)
+{
+  if constexpr (viewed_memory<Gradient>) {
+    return gradient_view<std::remove_cvref_t<Gradient>>::of(gradient);
+  } else {
+    using element = std::ranges::range_value_t<Gradient>;
+    return std::span<element>{const_cast<element*>(std::ranges::data(gradient)),
+                              std::ranges::size(gradient)};
+  }
+}
+
+}  // namespace detail
 
 }  // namespace tersum::inline v0

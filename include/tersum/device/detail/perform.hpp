@@ -117,7 +117,7 @@ inline constexpr std::string_view too_many_chunks =
 //! @brief Calls body(first) with the `Size` coordinates of a chunk: in place if the array has them all, otherwise with a copy
 //! as floats, padded with zeros.
 template <int Size, class Element, class Body>
-void with_whole_chunk(std::span<Element const> values, std::uint64_t chunk, Body const& body)
+void with_whole_chunk(std::span<Element> values, std::uint64_t chunk, Body const& body)
 {
   std::size_t const begin = chunk * Size;
   std::size_t const left  = values.size() - begin;

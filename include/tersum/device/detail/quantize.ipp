@@ -107,7 +107,7 @@ template <executor Executor,
           chunker Chunker,
           quantizer Quantizer,
           reducer Reducer,
-          readable_values Values>
+          gradient_values Values>
 status quantize(Executor const& exec,
                 Chunker const& chunker,
                 Quantizer const& quantizer,
@@ -117,10 +117,10 @@ status quantize(Executor const& exec,
                 dither_key const& key,
                 std::span<std::uint32_t> words)
 {
-  using element      = std::ranges::range_value_t<Values>;
   constexpr int size = Chunker::chunk_size;
-  std::span<element const> const from{values};
-  status const s = detail::check_codes(chunker,
+  auto const from    = detail::span_of(values);
+  using element      = typename decltype(from)::value_type;
+  status const s     = detail::check_codes(chunker,
                                        reducer,
                                        from,
                                        words,
@@ -156,7 +156,7 @@ template <executor Executor,
           chunker Chunker,
           quantizer Quantizer,
           reducer Reducer,
-          writable_values Values>
+          gradient_memory Values>
 status dequantize(Executor const& exec,
                   Chunker const& chunker,
                   Quantizer const&,
@@ -166,9 +166,9 @@ status dequantize(Executor const& exec,
                   std::span<float const> steps,
                   Values&& values)
 {
-  using element      = std::ranges::range_value_t<Values>;
   constexpr int size = Chunker::chunk_size;
-  std::span<element> const to{values};
+  auto const to      = detail::span_of(values);
+  using element      = typename decltype(to)::value_type;
   if (world > Reducer::max_world(Quantizer::max_level)) {
     return {error_code::world_too_large, "world is too large for the reducer's lanes"};
   }

@@ -19,7 +19,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <ranges>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -131,19 +130,6 @@ template <class Codec, class Element>
   return check_array(plan, shard, plan.shard_size(), state, workspace, of_shard);
 }
 //! @}
-
-//! The elements of a gradient as a span, which kernels take as one that they could write.
-template <class Gradient>
-[[nodiscard]] auto span_of(Gradient&& gradient)
-{
-  if constexpr (viewed_memory<Gradient>) {
-    return gradient_view<std::remove_cvref_t<Gradient>>::of(gradient);
-  } else {
-    using element = std::ranges::range_value_t<Gradient>;
-    return std::span<element>{const_cast<element*>(std::ranges::data(gradient)),
-                              std::ranges::size(gradient)};
-  }
-}
 
 //! Calls the caller's collective on a wire that has elements, and reads its answer.
 template <class Reduce, class Wire>
