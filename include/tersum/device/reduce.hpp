@@ -64,50 +64,6 @@ template <class Executor, class Op>
   return exec.run(rest, divide_up(left, threads));
 }
 
-//! Reduces several payloads, of which number i begins at payload_at(i).
-template <class Executor, class Op, class Payloads>
-[[nodiscard]] status reduce_payloads(Executor const& exec,
-                                     Op const& op,
-                                     std::span<typename Op::element> to,
-                                     std::size_t ranks,
-                                     Payloads const& payload_at)
-{
-  using element = typename Op::element;
-  argument_check check;
-  check.require(ranks > 0, "payloads is empty: a reduction needs at least one")
-    .address(to, alignof(element), "to is a null pointer, or not aligned to its elements");
-  for (std::size_t i = 0; i < ranks; ++i) {
-    std::span<element const> const payload{payload_at(i), to.size()};
-    check
-      .address(
-        payload, alignof(element), "a payload is a null pointer, or not aligned to its elements")
-      .require((i == 0 && begin_alike(to, payload)) || are_disjoint(to, payload),
-               "to overlaps a payload, and is not where the first one is");
-  }
-  if (!check.result().ok()) { return check.result(); }
-  if (status const s = exec.check(); !s.ok()) { return s; }
-  if (ranks == 1) {
-    return payload_at(0) == to.data() ? status{} : exec.copy(to.data(), payload_at(0), to.size());
-  }
-  // As many payloads at a time as a launch takes. Every list after the first begins with the result so far.
-  status outcome;
-  for (std::size_t next = 0; next < ranks && outcome.ok();) {
-    array_list<element> from{};
-    if (next > 0) { from.array[from.count++] = to.data(); }
-    while (next < ranks && from.count < array_list<element>::most) {
-      from.array[from.count++] = payload_at(next++);
-    }
-    outcome = perform(
-      exec,
-      [&](int threads, auto set) {
-        auto const count = static_cast<std::size_t>(from.count);
-        reduce_arrays(threads, set, op, to.data(), from.array, count, to.size());
-      },
-      [&](auto const& on) { return reduce_on_blocks(on, op, to, from); });
-  }
-  return outcome;
-}
-
 }  // namespace detail
 
 //! @brief to[i] = op(a[i], b[i]).
@@ -141,29 +97,16 @@ template <executor Executor, reduce_op Op>
   return s.ok() ? exec.reduce(op, to.data(), a.data(), b.data(), to.size()) : s;
 }
 
-//! @brief to[i] = op(.. op(op(p[0][i], p[1][i]), p[2][i]) .., p[n-1][i]): the payloads of n ranks in the order of the ranks.
+//! @brief to[i] = op(.. op(op(p[0][i], p[1][i]), p[2][i]) .., p[n-1][i]): the payloads of n ranks in the order of the ranks, which lie one
+//! after the other, as an all-gather leaves them.
 //!
 //! So the result is that of n-1 calls on two, also of operations that are not associative, with one pass over memory
-//! instead of n-1. *Reads* to.size() elements from each address, *writes* `to`, which may be payloads[0] and must not
-//! overlap the others. *Needs* no workspace; the list itself lies in the host's memory and is not needed after the call.
-//! One launch for up to 64 payloads, one more for each further 63, and as many again for elements that are not whole
-//! vectors of 16 bytes in all arrays. One payload is copied. *Errors*: no payload, a null or misaligned address, an
-//! overlap. Enqueued on the executor; does not synchronize.
-//! @param payloads  The first element of each rank's payload, in memory of the executor.
-template <executor Executor, reduce_op Op>
-[[nodiscard]] status reduce(Executor const& exec,
-                            Op const& op,
-                            std::span<typename Op::element> to,
-                            std::span<typename Op::element const* const> payloads)
-{
-  return detail::reduce_payloads(
-    exec, op, to, payloads.size(), [=](std::size_t i) { return payloads[i]; });
-}
-
-//! @brief The same where the payloads lie one after the other, as an all-gather leaves them. *Errors*: those of a list, and
-//! a number of ranks out of range or whose payloads are not all of `gathered`.
+//! instead of n-1. *Reads* `gathered`, *writes* `to`, which may be the first payload and must not overlap the others. *Needs* no
+//! workspace. One launch for up to 64 payloads, one more for each further 63, and as many again for elements that are not whole
+//! vectors of 16 bytes in all payloads. One payload is copied. *Errors*: a number of ranks out of range or whose payloads are not all
+//! of `gathered`, a null or misaligned address, an overlap. Enqueued on the executor; does not synchronize.
 //! @param gathered  `ranks` payloads of to.size() elements.
-//! @param ranks     1 to 4096.
+//! @param ranks     1 to 65534.
 //!
 //! @par Example
 //! @snippet examples/05_rotate_and_quantize.cpp decode
@@ -174,17 +117,41 @@ template <executor Executor, reduce_op Op>
                             std::span<typename Op::element const> gathered,
                             int ranks)
 {
+  using element           = typename Op::element;
   std::size_t const count = to.size();
-  bool const in_range     = ranks >= 1 && ranks <= 4096;
-  status const s          = detail::argument_check{}
-                     .require(in_range, "ranks must be between 1 and 4096")
-                     .require(gathered.size() == count * static_cast<std::size_t>(ranks),
-                              "gathered has not to.size() elements of each rank")
-                     .result();
+  auto const payloads     = static_cast<std::size_t>(ranks);
+  status const s =
+    detail::argument_check{}
+      .require(ranks >= 1 && ranks <= 65534, "ranks must be between 1 and 65534")
+      .require(gathered.size() == count * payloads,
+               "gathered has not to.size() elements of each rank")
+      .address(to, alignof(element), "to is a null pointer, or not aligned to its elements")
+      .address(
+        gathered, alignof(element), "gathered is a null pointer, or not aligned to its elements")
+      .require(detail::begin_alike(to, gathered) || detail::are_disjoint(to, gathered),
+               "to overlaps gathered, and is not the first payload")
+      .result();
   if (!s.ok()) { return s; }
-  return detail::reduce_payloads(exec, op, to, static_cast<std::size_t>(ranks), [=](std::size_t i) {
-    return gathered.data() + i * count;
-  });
+  status outcome = exec.check();
+  if (ranks == 1 && outcome.ok()) {
+    return gathered.data() == to.data() ? status{} : exec.copy(to.data(), gathered.data(), count);
+  }
+  // As many payloads at a time as a launch takes. Every list after the first begins with the result so far.
+  for (std::size_t next = 0; next < payloads && outcome.ok();) {
+    detail::array_list<element> from{};
+    if (next > 0) { from.array[from.count++] = to.data(); }
+    while (next < payloads && from.count < detail::array_list<element>::most) {
+      from.array[from.count++] = gathered.data() + count * next++;
+    }
+    outcome = detail::perform(
+      exec,
+      [&](int threads, auto set) {
+        auto const arrays = static_cast<std::size_t>(from.count);
+        detail::reduce_arrays(threads, set, op, to.data(), from.array, arrays, count);
+      },
+      [&](auto const& on) { return detail::reduce_on_blocks(on, op, to, from); });
+  }
+  return outcome;
 }
 
 }  // namespace tersum::inline v0

@@ -111,8 +111,8 @@ template <class Transport, class Executor, reduce_op Op, class Round>
   status const s         = over.all_to_all(data, blocks, scratch.data());
   if (!s.ok() || size == 0) { return s; }
   auto const* const received = reinterpret_cast<element const*>(scratch.data());
-  return reduce_payloads(
-    exec, op, {sum, size}, ranks, [=](std::size_t k) { return received + k * size; });
+  std::span<element const> const gathered{received, size * ranks};
+  return tersum::reduce(exec, op, std::span<element>{sum, size}, gathered, over.size());
 }
 
 //! @name The sum of a round over a transport that moves and does not add
