@@ -42,7 +42,7 @@ namespace detail {
 //! chunker chooses.
 template <class Chunker, class Coder, class Form>
 struct agreed_of {
-  using kind   = agreement::norms_if<Chunker>;
+  using kind   = std::conditional_t<chooses_by_norm<Chunker>(), agreement::norms, agreement::none>;
   using scalar = typename Form::template norm_scalar<Chunker>;
   using op     = native_sum<scalar>;
 

@@ -19,10 +19,6 @@ struct norms {};    //!< The squared norms of the chunks, by which chunks are ch
 struct steps {};    //!< What the range measures, from which each chunk's quantization step follows.
 struct factors {};  //!< P of low-rank factors.
 
-//! Norms where the chunker chooses by them.
-template <class Chunker>
-using norms_if = std::conditional_t<detail::chooses_by_norm<Chunker>(), norms, none>;
-
 }  // namespace agreement
 
 //! @brief What a codec sends: `Codec::payload_kind`.

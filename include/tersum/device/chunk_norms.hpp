@@ -114,7 +114,7 @@ template <executor Executor, chunker Chunker, gradient_values Values>
   status const s =
     detail::argument_check{}
       .require(norms.size() == chunks, "norms has not one element for each chunk of values")
-      .require(detail::fits_a_launch(chunks), detail::too_many_chunks)
+      .chunks(chunks)
       .address(from, alignof(element), "values is a null pointer, or not aligned to its elements")
       .address(norms, alignof(float), "norms is a null pointer, or not aligned to its elements")
       .require(detail::are_disjoint(from, norms), "norms overlaps values")

@@ -138,7 +138,7 @@ template <class Rotator, class Element, class Rotated>
   return argument_check{}
     .require(rotated.size() == tersum::rotated_size(rotator, values.size()),
              "rotated has not rotated_size(rotator, values.size()) elements")
-    .require(fits_a_launch(rotated.size() / Rotator::rotation_size), too_many_chunks)
+    .chunks(rotated.size() / Rotator::rotation_size)
     .address(values, alignof(Element), "values is a null pointer, or not aligned to its elements")
     .address(rotated, 16, "rotated is a null pointer, or not aligned to 16 bytes")
     .require(in_place || are_disjoint(values, rotated), "rotated overlaps values")

@@ -13,7 +13,6 @@
 
 #include <tersum/codec.hpp>
 #include <tersum/exchange/exchange_launches.hpp>
-#include <tersum/execute/detail/architectures.cuh>
 #include <tersum/execute/detail/cuda_kernels.cuh>
 #include <tersum/execute/executor.hpp>
 #include <tersum/status.hpp>

@@ -53,8 +53,9 @@ struct two_shot_counts : codec_counts<Codec> {
   [[nodiscard]] constexpr std::uint64_t mean_part_bytes() const noexcept
   {
     if (!ways_differ<Codec>) { return part_bytes(); }
-    return round_up(owned_chunks() * (mean_chunk_words() + 1) * sizeof(std::uint32_t),
-                    this->alignment);
+    constexpr std::uint64_t words =
+      code_words<typename Codec::mean_quantizer_type>(Codec::chunk_size) + 1;
+    return round_up(owned_chunks() * words * sizeof(std::uint32_t), this->alignment);
   }
   [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept
   {
@@ -76,16 +77,12 @@ struct two_shot_counts : codec_counts<Codec> {
     return chunk_choice<Codec>::chunk_words(
       code_words<typename Codec::quantizer_type>(Codec::chunk_size));
   }
-  //! The same of the mean.
-  [[nodiscard]] static constexpr std::uint64_t mean_chunk_words() noexcept
-  {
-    if (!ways_differ<Codec>) { return chunk_words(); }
-    return code_words<typename Codec::mean_quantizer_type>(Codec::chunk_size);
-  }
   //! What parts of equal size may leave free: see `part_bytes`.
   [[nodiscard]] static constexpr double usable_words(double words, world const& ranks) noexcept
   {
-    return words - free_words(chunk_words(), ranks);
+    auto const n = static_cast<std::uint64_t>(ranks.size);
+    return words -
+           static_cast<double>(chunk_words() * (n - 1) + n * (two_shot_counts::alignment / 4));
   }
   constexpr void take_parts(section_list& work, auto& args) const noexcept
   {
@@ -117,12 +114,6 @@ struct two_shot_counts : codec_counts<Codec> {
   }
 
  private:
-  [[nodiscard]] static constexpr double free_words(std::uint64_t widest,
-                                                   world const& ranks) noexcept
-  {
-    auto const size = static_cast<std::uint64_t>(ranks.size);
-    return static_cast<double>(widest * (size - 1) + size * (two_shot_counts::alignment / 4));
-  }
   [[nodiscard]] constexpr std::uint64_t size() const noexcept
   {
     return static_cast<std::uint64_t>(maximum(this->ranks().size, 1));

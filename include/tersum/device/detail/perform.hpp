@@ -75,6 +75,13 @@ class argument_check {
     return require(array.empty() || placed, sentence);
   }
 
+  //! The chunks of an array, each of which a launch takes.
+  constexpr argument_check& chunks(std::uint64_t count) noexcept
+  {
+    return require(count <= std::numeric_limits<std::int32_t>::max(),
+                   "values has 2^31 chunks or more: pass it in parts");
+  }
+
   [[nodiscard]] constexpr status result() const noexcept { return result_; }
 
  private:
@@ -103,15 +110,6 @@ TERSUM_BODY void rearrange(Context const& ctx,
   order::template put<!Striped>(ctx, v, tile, mine.thread, mine.first);
   order::synchronize(ctx);
   order::template get<Striped>(ctx, v, tile, mine.thread, mine.first);
-}
-
-//! A sentence for arrays that no launch takes.
-inline constexpr std::string_view too_many_chunks =
-  "values has 2^31 chunks or more: pass it in parts";
-
-[[nodiscard]] constexpr bool fits_a_launch(std::uint64_t chunks) noexcept
-{
-  return chunks <= std::numeric_limits<std::int32_t>::max();
 }
 
 //! @brief Calls body(first) with the `Size` coordinates of a chunk: in place if the array has them all, otherwise with a copy

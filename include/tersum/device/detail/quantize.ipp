@@ -64,7 +64,7 @@ template <class Chunker, class Reducer, class Element, class Word>
     .require(words.size() == size,
              "words has not packed_words(chunker, reducer, values.size()) elements")
     .require(factors.size() == chunks, wrong_count)
-    .require(fits_a_launch(chunks), too_many_chunks)
+    .chunks(chunks)
     .address(values, alignof(Element), "values is a null pointer, or not aligned to its elements")
     .address(factors, alignof(float), wrong_address)
     .address(words, 16, "words is a null pointer, or not aligned to 16 bytes")

@@ -376,8 +376,8 @@ template <class Codec>
   }
 }
 
-//! @brief The draw that rounds what a rank keeps of a chunk's first coordinate; `kept_value` takes those of all. Without a meaning
-//! where floats are kept.
+//! @brief The draw that rounds what a rank keeps of a chunk's first coordinate, new in each step and of each rank; that of coordinate
+//! i is i `draw_stride` more. Bits above 16 mean nothing, nor does any where floats are kept.
 //! @param rank  This rank, or `second_rank` for what an owner keeps.
 template <class Codec, class Element>
 [[nodiscard]] TERSUM_INLINE std::uint32_t draw_of_kept(
@@ -386,7 +386,7 @@ template <class Codec, class Element>
   [[maybe_unused]] std::uint32_t rank)
 {
   if constexpr (!std::is_same_v<residual_element<Codec>, float>) {
-    return first_kept_draw(chunk, args.header->sign_key, rank);
+    return first_draw(chunk, args.header->sign_key ^ (rank + 1) * 0xc2b2ae3d27d4eb4fu);
   }
   return 0;
 }

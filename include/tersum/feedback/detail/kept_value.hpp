@@ -9,7 +9,6 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/metric/detail/scales.hpp>
-#include <tersum/random/philox.hpp>
 #include <tersum/types.hpp>
 
 #include <cmath>
@@ -20,15 +19,6 @@ namespace tersum::inline v0::detail {
 
 //! Bits of the largest bfloat16: magnitudes from here on are not rounded up.
 inline constexpr std::uint32_t largest_kept = 0x7f7f0000u;
-
-//! @brief The draw of a chunk's first coordinate, new in each step and of each rank; that of coordinate i is i `draw_stride` more.
-//! Bits above 16 mean nothing.
-[[nodiscard]] TERSUM_INLINE std::uint32_t first_kept_draw(std::uint64_t chunk,
-                                                          std::uint64_t sign_key,
-                                                          std::uint32_t rank)
-{
-  return first_draw(chunk, sign_key ^ (rank + 1) * 0xc2b2ae3d27d4eb4fu);
-}
 
 //! @brief The float that is kept of another one: the same, or one of the bfloat16s beside it, the nearer the likelier, so that the
 //! other one is the expected one. The magnitude is rounded down if the bits that go and the draw have a sum below 2^16.
