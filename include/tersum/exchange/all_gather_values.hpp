@@ -24,17 +24,16 @@ template <class Codec, class ShardElement, class Element>
                                  std::span<ShardElement const> shard,
                                  std::span<Element const> values) noexcept
 {
-  if (are_apart(shard.data(), shard.size_bytes(), values.data(), values.size_bytes())) {
+  void const* const place = values.data() + plan.shard_begin(plan.ranks().rank);
+  bool const in_place     = std::is_same_v<ShardElement, Element> && shard.data() == place;
+  if (are_apart(shard.data(), shard.size_bytes(), values.data(), values.size_bytes()) ||
+      (in_place && !codes_differences<Codec>)) {
     return {};
   }
-  if constexpr (codes_differences<Codec>) {
-    return {error_code::invalid_argument,
-            "shard overlaps values: a difference to itself says nothing"};
-  } else if constexpr (std::is_same_v<ShardElement, Element>) {
-    if (shard.data() == values.data() + plan.shard_begin(plan.ranks().rank)) { return {}; }
-  }
   return {error_code::invalid_argument,
-          "shard overlaps values: within them it must lie from plan.shard_begin(rank) on"};
+          codes_differences<Codec>
+            ? "shard overlaps values: a difference to itself says nothing"
+            : "shard overlaps values: within them it must lie from plan.shard_begin(rank) on"};
 }
 
 //! All arguments of an exchange of values.

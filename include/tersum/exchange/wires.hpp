@@ -47,11 +47,10 @@ template <class Codec>
 {
   static_assert(feeds_back<Codec> || owner_feeds_back<Codec>,
                 "tersum: this codec has no feedback, so that its state has no residuals");
-  std::size_t first = plan.offset("residual");
-  std::size_t const end =
-    first + (feeds_back<Codec> ? plan.own_coordinates() : 0) * sizeof(residual_element<Codec>);
-  if constexpr (scattering<Codec>) { first = plan.offset("owner_residual"); }
-  using element = residual_element<Codec>;
+  using element         = residual_element<Codec>;
+  std::size_t const own = plan.offset("residual"), owners = plan.offset("owner_residual");
+  std::size_t const end = own + (feeds_back<Codec> ? plan.own_coordinates() : 0) * sizeof(element);
+  std::size_t const first = owners > 0 ? owners : own;
   return {reinterpret_cast<element*>(state.data() + first), (end - first) / sizeof(element)};
 }
 

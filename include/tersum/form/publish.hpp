@@ -151,9 +151,7 @@ struct published_shards : recorded_parts<Codec, cut_shards> {
   }
   constexpr void take_received(section_list& work, auto& args) const noexcept
   {
-    if constexpr (codes_differences<Codec>) {
-      args.parts.held = work.take<float>("held", own_coordinates());
-    }
+    if (codes_differences<Codec>) { args.parts.held = work.take<float>("held", own_coordinates()); }
   }
 
  private:

@@ -93,14 +93,12 @@ struct two_shot_counts : codec_counts<Codec> {
     auto const ranks = static_cast<std::uint32_t>(maximum(this->world_.size, 1));
     parts.ranks      = divisor::of(static_cast<std::uint32_t>(ranks));
     parts.share      = 1.0f / static_cast<float>(ranks);
-    if constexpr (feeds_back<Codec> || ways_differ<Codec>) {
+    if (feeds_back<Codec> || ways_differ<Codec>) {
       parts.gathered = work.take_bytes<std::uint32_t>("gathered", mean_bytes());
     } else {
       work.share("payload", "gathered");
     }
-    if constexpr (ways_differ<Codec>) {
-      parts.mean_words = mean_part_bytes() / sizeof(std::uint32_t);
-    }
+    parts.take_mean_words(mean_part_bytes() / sizeof(std::uint32_t));
   }
   constexpr void take_received(section_list& work, auto& args) const noexcept
   {

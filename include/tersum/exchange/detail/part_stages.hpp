@@ -14,24 +14,9 @@
 #include <tersum/types.hpp>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace tersum::inline v0::detail {
-
-//! @brief The scale of a chunk that does not travel: zero, or NaN where a gradient was not finite.
-TERSUM_EXEC_CHECK_DISABLE
-template <class Arithmetic, class Memory, class Codec, class Element>
-[[nodiscard]] TERSUM_INLINE float scale_of_unsent(
-  [[maybe_unused]] Memory const& memory,
-  [[maybe_unused]] exchange_args<Codec, Element> const& args,
-  [[maybe_unused]] std::uint64_t chunk)
-{
-  if constexpr (selects<Codec>) {
-    using scalar = typename Codec::norm_scalar;
-    return Arithmetic::multiply(
-      0.0f, to_float(memory.load(static_cast<scalar const*>(args.agreed) + chunk)));
-  }
-  return 0.0f;
-}
 
 //! @brief Adds up what all ranks sent of an owned chunk, and what the owner kept of it.
 TERSUM_EXEC_CHECK_DISABLE
@@ -120,9 +105,11 @@ TERSUM_INLINE void decode_chunk(Chunk& chunk)
   std::uint32_t const* const part = chunk.part_of(args.parts.gathered, chunk.place.part);
   float scale                     = 0.0f;
   if (chunk.travels()) { scale = scale_of_mean(args, chunk, part); }
-  // If the budget pays for nothing, no norm has travelled.
+  // A chunk that does not travel is zero, or NaN where a gradient was not finite. If the budget pays for nothing, no norm has travelled.
   if (chunk.stays() && has_agreed(args)) {
-    scale = scale_of_unsent<typename Chunk::math>(chunk.memory(), args, chunk.number());
+    using scalar           = typename std::remove_cvref_t<decltype(args.codec)>::norm_scalar;
+    auto const* const norm = static_cast<scalar const*>(args.agreed) + chunk.number();
+    scale                  = Chunk::math::multiply(0.0f, to_float(chunk.memory().load(norm)));
   }
   typename Chunk::values v{};
   decode_mean(args, chunk, part, v);

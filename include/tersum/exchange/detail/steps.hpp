@@ -85,11 +85,9 @@ template <class Codec>
 [[nodiscard]] TERSUM_INLINE chunk_step step_of_chunk(
   Codec const& codec, int world, float measured, float ratio, std::uint64_t tensor_chunks)
 {
-  using quantizer   = typename Codec::quantizer_type;
-  float coordinates = static_cast<float>(Codec::chunk_size);
-  if constexpr (per_tensor<Codec>) {
-    coordinates = static_cast<float>(tensor_chunks * Codec::chunk_size);
-  }
+  using quantizer         = typename Codec::quantizer_type;
+  std::uint64_t const all = (per_tensor<Codec> ? tensor_chunks : 1) * Codec::chunk_size;
+  auto const coordinates  = static_cast<float>(all);
   // A copy: through a reference nvcc 13.0 takes two registers more.
   auto const range      = codec.coder.range;
   float const own_range = range.rank_range(measured, world, coordinates);
@@ -104,33 +102,6 @@ template <class Codec>
   }
 }
 
-//! @brief Whether a chunk's step says that its gradient was not finite.
-[[nodiscard]] TERSUM_INLINE bool is_poisoned(chunk_step const& step)
-{
-  return !is_finite(step.decode);
-}
-
-//! @brief The step of a chunk on a level of a codec that selects. On level 0 it has none; but if its gradient was not
-//! finite it still decodes to NaN.
-template <class Codec>
-[[nodiscard]] TERSUM_INLINE chunk_step step_on_level(Codec const& codec,
-                                                     std::uint32_t level,
-                                                     int world,
-                                                     float measured,
-                                                     float ratio,
-                                                     std::uint64_t tensor_chunks)
-{
-  chunk_step step{};
-  if (selects<Codec> && level == 0) {
-    step.decode = is_finite(measured) ? 0.0f : bits_float(0x7fffffffu);
-  } else {
-    at_level(codec, level, [&](auto const& chosen) {
-      step = step_of_chunk(chosen, world, measured, ratio, tensor_chunks);
-    });
-  }
-  return step;
-}
-
 //! @brief Whether a chunk did not travel, so that its energy is missing in what was decoded.
 template <class Codec>
 [[nodiscard]] TERSUM_INLINE bool stays_behind(chunk_step const& step)
@@ -138,19 +109,10 @@ template <class Codec>
   return selects<Codec> && step.decode == 0.0f;
 }
 
-//! @brief Whether three quarters of a tensor's lanes are at a limit. Then the range was far too narrow for the sum, which
-//! looks no larger than the range, and is taken to have four times the energy, so that the head-room doubles.
-//! @param saturated  Lanes at a limit.
-template <class Codec>
-[[nodiscard]] TERSUM_INLINE bool is_saturated(double saturated, std::uint64_t tensor_chunks)
-{
-  return saturated >= 0.75 * Codec::chunk_size * static_cast<double>(tensor_chunks);
-}
-
 //! @brief sqrt(|sum|^2 / energy of one rank); or `before`, if there is no energy to compare with, or a chunk of the tensor is
 //! not finite, which makes both NaN or Inf.
 //!
-//! @param of_sum  Adds up, over the chunks, decode^2 times the squares of the summed codes; four times that if `is_saturated`.
+//! @param of_sum  Adds up, over the chunks, decode^2 times the squares of the summed codes; four times that where lanes are at a limit.
 //! @param energy  Squared norm of one rank: the mean over the ranks if norms were summed, otherwise the largest.
 template <class Codec>
 [[nodiscard]] TERSUM_INLINE float correlation_ratio(
@@ -210,19 +172,27 @@ TERSUM_INLINE void derive_step(exchange_args<Codec, Element> const& args, std::u
     tensor_record const& record = args.records[tensor];
     float const measured =
       has_agreed(args) ? to_float(agreed[per_tensor<Codec> ? tensor : chunk]) : 0.0f;
-    chunk_step const step = step_on_level(args.codec,
-                                          find_place(args, chunk).level,
-                                          args.world,
-                                          measured,
-                                          ratio_of(args, tensor, record),
-                                          record.chunks);
-    poisoned              = is_poisoned(step);
-    args.steps[chunk]     = step;
+    float const ratio         = ratio_of(args, tensor, record);
+    std::uint32_t const level = find_place(args, chunk).level;
+    chunk_step step{};
+    if (selects<Codec> && level == 0) {
+      // It has none; but if its gradient was not finite it still decodes to NaN.
+      step.decode = is_finite(measured) ? 0.0f : bits_float(0x7fffffffu);
+    } else {
+      at_level(args.codec, level, [&](auto const& chosen) {
+        step = step_of_chunk(chosen, args.world, measured, ratio, record.chunks);
+      });
+    }
+    poisoned          = !is_finite(step.decode);
+    args.steps[chunk] = step;
   }
   if (poisoned) { raise_flag(args); }
 }
 
 //! @brief What an exchange leaves of a tensor: how many lanes were at a limit, and the correlation of the ranks.
+//!
+//! Where three quarters of a tensor's lanes are at a limit the range was far too narrow for the sum, which looks no larger than the
+//! range, and is taken to have four times the energy, so that the head-room doubles.
 //! @param of_sum     As of `correlation_ratio`, before lanes at a limit are thought of.
 //! @param saturated  Lanes at a limit.
 //! @param norms      The agreed norms of the chunks that travelled, added up.
@@ -233,11 +203,11 @@ TERSUM_INLINE void finish_tensor(exchange_args<Codec, Element> const& args,
                                  double saturated,
                                  [[maybe_unused]] double norms)
 {
-  tensor_record& record                       = args.records[tensor];
-  [[maybe_unused]] std::uint64_t const chunks = record.chunks;
+  tensor_record& record = args.records[tensor];
   if (saturates<Codec>) { record.saturated = static_cast<std::uint64_t>(saturated); }
   if constexpr (tracks<Codec>) {
-    if (saturates<Codec> && is_saturated<Codec>(saturated, chunks)) { of_sum = 4 * of_sum; }
+    double const lanes = Codec::chunk_size * static_cast<double>(record.chunks);
+    if (saturates<Codec> && saturated >= 0.75 * lanes) { of_sum = 4 * of_sum; }
     double energy = norms / args.world;
     if constexpr (!norms_travel<Codec>) {
       auto const* const agreed = static_cast<typename Codec::norm_scalar const*>(args.agreed);

@@ -48,12 +48,16 @@ struct part_args {
   std::uint64_t part_words;  // of two_shot
   divisor ranks;             // of numbers of chunks
   float share;               // 1 / ranks
+
+  constexpr void take_mean_words(std::uint64_t) noexcept {}
 };
 
 //! @brief The same where the ways differ.
 template <class Residual>
 struct two_way_args : part_args<Residual> {
   std::uint64_t mean_words;  // of a part of the mean
+
+  constexpr void take_mean_words(std::uint64_t words) noexcept { mean_words = words; }
 };
 
 }  // namespace tersum::inline v0::detail
