@@ -68,18 +68,6 @@ template <int Size, int... Widths, int Bits>
   return rule;
 }
 
-//! @brief A chunk's level, and its number among the chunks of that level in ascending order (0 if it stays).
-struct chunk_place {
-  std::uint32_t level;
-  std::uint32_t number;
-
-  //! From what `select_chunks` wrote.
-  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr chunk_place of(std::uint32_t place) noexcept
-  {
-    return {place & ((1u << detail::place_shift) - 1), place >> detail::place_shift};
-  }
-};
-
 //! @brief Bytes of the workspace of `select_chunks`, whatever the number of chunks.
 [[nodiscard]] constexpr std::size_t select_chunks_workspace_bytes() noexcept
 {

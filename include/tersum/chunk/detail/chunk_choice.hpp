@@ -128,6 +128,19 @@ template <class Codec>
 struct chunk_choice {
   struct args {
     [[nodiscard]] TERSUM_INLINE bool pays() const { return true; }
+    [[nodiscard]] TERSUM_INLINE payload_place find(std::uint64_t chunk) const
+    {
+      return {1, chunk * static_cast<std::uint64_t>(Codec::chunk_size / Codec::lanes::lanes)};
+    }
+    [[nodiscard]] TERSUM_INLINE auto find_in(auto const& map, std::uint64_t chunk) const
+    {
+      return map.of_chunk(static_cast<std::uint32_t>(chunk));
+    }
+    TERSUM_INLINE void count_levels(auto& map, std::uint64_t chunks, std::uint32_t words) const
+    {
+      map.count[1] = static_cast<std::uint32_t>(chunks);
+      map.words[1] = words;
+    }
   };
 
   constexpr explicit chunk_choice(auto const&) noexcept {}
@@ -149,7 +162,32 @@ requires(selects<Codec>) class chunk_choice<Codec> {
   using chunker = typename Codec::chunker_type;
 
  public:
-  using args = std::conditional_t<orders_chunks<Codec>, ordered_selection_args, selection_args>;
+  struct args : std::conditional_t<orders_chunks<Codec>, ordered_selection_args, selection_args> {
+    //! Where a chunk lies in the payload.
+    [[nodiscard]] TERSUM_INLINE payload_place find(std::uint64_t chunk) const
+    {
+      chunk_place const place = chunk_place::of(this->places[chunk]);
+      // What does not travel has no place: with one width all others have that of level 1.
+      std::uint32_t const at = several_bits<Codec> ? place.level : 1u;
+      return {place.level,
+              this->scratch->header.base[at] + std::uint64_t{place.number} * this->rule.words[at]};
+    }
+    //! Where a chunk lies among the parts of a map.
+    [[nodiscard]] TERSUM_INLINE auto find_in(auto const& map, std::uint64_t chunk) const
+    {
+      chunk_place const place = chunk_place::of(this->places[chunk]);
+      return map.of_slot(place.level, place.number);
+    }
+    //! Tells a map how many chunks each level has, and how many words each of them.
+    TERSUM_INLINE void count_levels(auto& map, std::uint64_t, std::uint32_t) const
+    {
+      TERSUM_UNROLL
+      for (int level = 1; level <= max_levels; ++level) {
+        map.count[level] = this->scratch->header.count[level];
+        map.words[level] = this->rule.words[level];
+      }
+    }
+  };
 
   //! Finds the units that the bits pay for once the norms are paid, at most what all chunks can use.
   template <class Counts>

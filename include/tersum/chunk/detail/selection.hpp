@@ -12,7 +12,36 @@
 #include <tersum/random/philox.hpp>
 #include <tersum/types.hpp>
 
+namespace tersum::inline v0 {
+
+namespace detail {
+
+//! A chunk's place: its level in the low bits, above them its number among the chunks of that level.
+inline constexpr int place_shift = 3;
+
+}  // namespace detail
+
+//! @brief A chunk's level, and its number among the chunks of that level in ascending order (0 if it stays).
+struct chunk_place {
+  std::uint32_t level;
+  std::uint32_t number;
+
+  //! From what `select_chunks` wrote.
+  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr chunk_place of(std::uint32_t place) noexcept
+  {
+    return {place & ((1u << detail::place_shift) - 1), place >> detail::place_shift};
+  }
+};
+
+}  // namespace tersum::inline v0
+
 namespace tersum::inline v0::detail {
+
+//! @brief Where a chunk lies in the payload: its level, 0 for not at all, and its first word.
+struct payload_place {
+  std::uint32_t level;
+  std::uint64_t word;
+};
 
 inline constexpr int max_levels = 7;  //!< Widths that a chunk can have, besides none.
 
@@ -153,9 +182,6 @@ struct ordered_selection_args : selection_args {
   std::uint32_t*
     order;  // one a chunk: the highest level first, then those on none; ascending on each
 };
-
-//! A chunk's place: its level in the low bits, above them its number among the chunks of that level.
-inline constexpr int place_shift = 3;
 
 //! @brief The level of a chunk after all steps whose keys are above the threshold. `tie_level` becomes that after the step whose
 //! key equals it; 0 if there is none.

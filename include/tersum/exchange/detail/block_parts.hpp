@@ -277,7 +277,7 @@ struct chunk_in_lanes {
       auto const position = number_chunk<Codec>(ctx, first_chunk).chunk;
       place               = map.of_position(static_cast<std::uint32_t>(position));
     } else if (mine.active) {
-      place = find_part(args, map, mine.chunk);
+      place = args.selection.find_in(map, mine.chunk);
     }
   }
 

@@ -31,7 +31,7 @@ TERSUM_BODY void share_cut_chunk(Context const& ctx, exchange_args<Codec, Elemen
   std::uint32_t const part = ctx.block_rank();
   if (map.chunks_of(part) == 0) { return; }
   part_place const here = map.of_index(part, 0);
-  part_place const from = map.of_slot(1, static_cast<std::uint32_t>(map.chunk_of(part, 0)));
+  part_place const from = map.of_chunk(static_cast<std::uint32_t>(map.chunk_of(part, 0)));
   if (from.part == part) { return; }
   std::uint32_t* const to            = args.payload + map.begin(part);
   std::uint32_t const* const encoded = args.payload + map.begin(from.part);

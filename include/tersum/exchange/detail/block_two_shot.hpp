@@ -101,7 +101,7 @@ TERSUM_BODY void inspect_chunk(Context const& ctx,
 {
   if (chunk >= args.chunks) { return; }
   auto const map         = make_mean_map(args);
-  part_place const place = find_part(args, map, chunk);
+  part_place const place = args.selection.find_in(map, chunk);
   if (place.level == 0) { return; }
   std::uint64_t const at = map.begin(place.part) + map.scale_word(place.index);
   if (!is_finite(Context::from_bits(ctx.load(args.parts.gathered + at)))) { raise_flag(args); }

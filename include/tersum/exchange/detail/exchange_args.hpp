@@ -150,26 +150,12 @@ struct exchange_args {
 template <class Work>
 using codec_of = typename std::remove_cvref_t<Work>::codec_type;
 
-//! @brief Where a chunk lies in the payload: its level, 0 for not at all, and its first word.
-struct payload_place {
-  std::uint32_t level;
-  std::uint64_t word;
-};
-
+//! Where a chunk lies in the payload.
 template <class Codec, class Element>
-[[nodiscard]] TERSUM_INLINE payload_place find_place(exchange_args<Codec, Element> const& args,
-                                                     std::uint64_t chunk)
+[[nodiscard]] TERSUM_INLINE auto find_place(exchange_args<Codec, Element> const& args,
+                                            std::uint64_t chunk)
 {
-  if constexpr (selects<Codec>) {
-    std::uint32_t const place = args.selection.places[chunk];
-    std::uint32_t const level = place & ((1u << place_shift) - 1);
-    std::uint64_t const slot  = place >> place_shift;
-    // What does not travel has no place: with one width all others have that of level 1.
-    std::uint32_t const at = several_bits<Codec> ? level : 1u;
-    return {level, args.selection.scratch->header.base[at] + slot * args.selection.rule.words[at]};
-  } else {
-    return {1, chunk * static_cast<std::uint64_t>(Codec::chunk_size / Codec::lanes::lanes)};
-  }
+  return args.selection.find(chunk);
 }
 
 //! Whether what is compressed as one is a chunk of coordinates. Matrices have no entry of this kind.

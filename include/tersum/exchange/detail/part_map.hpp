@@ -168,7 +168,7 @@ struct shard_map {
   }
 
   //! @brief The place of a chunk in the part of its first rank. Every chunk has the level 1.
-  [[nodiscard]] TERSUM_INLINE part_place of_slot(std::uint32_t, std::uint32_t chunk) const
+  [[nodiscard]] TERSUM_INLINE part_place of_chunk(std::uint32_t chunk) const
   {
     // The ends of shards ascend: the first shard that ends after the chunk has begun.
     std::uint32_t least = 0;
@@ -222,16 +222,8 @@ requires(scattering<Codec> || copying<Codec>) [[nodiscard]] TERSUM_INLINE part_m
   map.world      = copying<Codec> ? 1u : static_cast<std::uint32_t>(args.world);
   map.by_world   = copying<Codec> ? divisor::of(1) : args.parts.ranks;
   map.part_words = args.parts.part_words;
-  if constexpr (selects<Codec>) {
-    TERSUM_UNROLL
-    for (int level = 1; level <= max_levels; ++level) {
-      map.count[level] = args.selection.scratch->header.count[level];
-      map.words[level] = args.selection.rule.words[level];
-    }
-  } else {
-    map.count[1] = static_cast<std::uint32_t>(args.chunks);
-    map.words[1] = code_words<typename Codec::quantizer_type>(Codec::chunk_size);
-  }
+  args.selection.count_levels(
+    map, args.chunks, code_words<typename Codec::quantizer_type>(Codec::chunk_size));
   return map;
 }
 
@@ -291,21 +283,6 @@ template <class Map>
     return map.of_index(place.part, place.index);
   } else {
     return place;
-  }
-}
-
-//! @brief Where a chunk lies among the parts.
-template <class Codec, class Element, class Map>
-[[nodiscard]] TERSUM_INLINE part_place find_part(
-  [[maybe_unused]] exchange_args<Codec, Element> const& args, Map const& map, std::uint64_t chunk)
-{
-  if constexpr (selects<Codec>) {
-    std::uint32_t const place = args.selection.places[chunk];
-    return map.of_slot(place & ((1u << place_shift) - 1), place >> place_shift);
-  } else if constexpr (requires { map.of_chunk(std::uint32_t{}); }) {
-    return map.of_chunk(static_cast<std::uint32_t>(chunk));
-  } else {
-    return map.of_slot(1, static_cast<std::uint32_t>(chunk));
   }
 }
 

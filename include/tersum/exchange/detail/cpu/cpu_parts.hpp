@@ -120,7 +120,8 @@ struct cpu_parts {
   void each_chunk(Map const& map, Body const& body) const
   {
     parallel_for(threads, args.chunks, [&](std::uint64_t number) {
-      part_in_rows<Codec, Element, Map> chunk{set, args, map, find_part(args, map, number), number};
+      part_in_rows<Codec, Element, Map> chunk{
+        set, args, map, args.selection.find_in(map, number), number};
       body(chunk);
     });
   }
@@ -163,7 +164,7 @@ struct cpu_parts {
     for (std::uint32_t part = 0; part < map.parts(); ++part) {
       if (map.chunks_of(part) == 0) { continue; }
       auto const chunk      = static_cast<std::uint32_t>(map.chunk_of(part, 0));
-      part_place const from = map.of_slot(1, chunk);
+      part_place const from = map.of_chunk(chunk);
       if (from.part == part) { continue; }
       std::uint32_t* const to            = args.payload + map.begin(part);
       std::uint32_t const* const encoded = args.payload + map.begin(from.part);
