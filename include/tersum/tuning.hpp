@@ -123,10 +123,10 @@ inline constexpr tuning chosen{};
 template <tuning_holder Of>
 inline constexpr tuning chosen<Of> = Of::tuned;
 
-//! @brief A block context with another tuning.
-template <class Context, tuning_holder Of>
+//! @brief A block context with the tuning of at most one holder.
+template <class Context, tuning_holder... Of>
 struct tuned_context : Context {
-  static constexpr tuning tuned = Of::tuned;
+  static constexpr tuning tuned = chosen<Of...>;
 };
 
 //! @brief What a kernel is compiled for: a number, or that which a member of `cuda_tuning` has.

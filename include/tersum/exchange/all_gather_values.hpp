@@ -76,8 +76,7 @@ template <class Codec, class ShardElement, class Element>
 //! @param workspace  plan.workspace_bytes() bytes, aligned to 16, contents irrelevant.
 //! @param gather     Your collective, or what `reduce_over` makes of a transport. It is called with one or two
 //!                   `gather_wire_of`, the first for what bypasses the codec if anything does, whose parts it must gather.
-//!                   It must run after what the executor has enqueued, and before what the executor enqueues next. It
-//!                   returns nothing, a `status`, or a transport's integer or enumerator of which 0 means success.
+//!                   When it must run and what it returns `all_reduce_mean` says.
 //! @return  The first error, as of `all_reduce_mean`. If `gather` fails, the values are unchanged, but the residual of a codec
 //!          with `error_feedback` has moved on.
 //!

@@ -36,9 +36,8 @@ namespace tersum::inline v0 {
 //! @param reduce     Your collective, or what `reduce_over` makes of a transport. It is called with a `wire` of the
 //!                   coordinates that bypass the codec, if there are any, to sum it over the ranks; and with a
 //!                   `shards_wire_of`, whose parts it must exchange. With `summed_codes` it is called with a `wire` of
-//!                   norms, and with a `summed_wire_of`, which it must reduce and scatter. It must run after what the
-//!                   executor has enqueued, and before what the executor enqueues next. It returns nothing, a `status`, or
-//!                   a transport's integer or enumerator of which 0 means success.
+//!                   norms, and with a `summed_wire_of`, which it must reduce and scatter. When it must run and what it
+//!                   returns `all_reduce_mean` says.
 //! @return  The first error, as of `all_reduce_mean`. If `reduce` fails, the shard is unchanged, but the residual of a codec
 //!          with feedback has moved on.
 //!

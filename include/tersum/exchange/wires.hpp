@@ -22,6 +22,8 @@ namespace tersum::inline v0 {
 
 //! @name What a state holds
 //! Pointers into memory of the executor: the host's, or the device's.
+//! @param plan   Of this rank.
+//! @param state  plan.state_bytes() bytes, aligned to 16 and initialized.
 //! @{
 
 //! The first bytes of the state: seed, step and the flag of values that are not finite.
@@ -39,8 +41,6 @@ template <class Codec>
 //! `kept_by_owners` there are only these, under `kept_by_ranks` none of them. Only the same rank of a world of the same
 //! size can use those again. Under `publish` there is one float for each coordinate of the rank's shard. Under
 //! `kept_in<bfloat16>` all of them are bfloat16s.
-//! @param plan   The plan of the state.
-//! @param state  plan.state_bytes() bytes, initialized.
 template <class Codec>
 [[nodiscard]] std::span<residual_element<Codec>> residuals_of(plan<Codec> const& plan,
                                                               std::span<std::byte> state) noexcept
@@ -60,8 +60,6 @@ template <class Codec>
 //! `initialize` makes it 1, and it stays what it is until it is written again: between the last stage of one exchange and the
 //! first of the next one, in the order of the executor's stream. Finite and not negative. Ranks may differ in it, since what
 //! they keep is their own. Costs nothing.
-//! @param plan   Of this rank.
-//! @param state  plan.state_bytes() bytes of the executor's memory, aligned to 16.
 //! @return One float of the executor's memory.
 template <class Codec>
 requires(weighs_kept<Codec>)
@@ -77,8 +75,6 @@ requires(weighs_kept<Codec>)
 //! Under `given_diagonal` write them, the same bits on every rank, after `initialize`, which makes them zeros, and before `measure`
 //! of a step: of values before `encode_shard`; finite and not negative. Under `kept_diagonal` the exchange does; write them where a
 //! training goes on from an optimizer's state. Those of coordinates that bypass the codec are not used. Costs nothing.
-//! @param plan   Of this rank.
-//! @param state  plan.state_bytes() bytes of the executor's memory, aligned to 16.
 //! @return plan.coordinates() floats of the executor's memory, or bfloat16s where the metric keeps these.
 template <class Codec>
 requires in_metric<Codec>

@@ -49,19 +49,9 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief What kernels of a tuning see of the device. Kernels with the defaults name none.
+//! @brief What kernels of a tuning see of the device.
 template <class... Of>
-struct kernel_context {
-  using type = cuda_context;
-};
-
-template <tuning_holder Of>
-struct kernel_context<Of> {
-  using type = tuned_context<cuda_context, Of>;
-};
-
-template <class... Of>
-using kernel_context_t = typename kernel_context<Of...>::type;
+using kernel_context = tuned_context<cuda_context, Of...>;
 
 // A variable template, because nvcc does not take a member template of a dependent type in __launch_bounds__.
 template <class Kernel, class Codec, class... Of>
@@ -113,7 +103,7 @@ __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
   exchange_kernel(exchange_args<Codec, Element> args, Kernel kernel)
 {
   wait_for_kernel_before<Kernel, Of...>();
-  kernel(kernel_context_t<Of...>{}, args);
+  kernel(kernel_context<Of...>{}, args);
 }
 
 // A kernel on chunks. The number of the first chunk is an argument of its own: as a member of another one it would cost
@@ -125,7 +115,7 @@ __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
 {
   Kernel kernel;
   kernel.first = first;
-  kernel(kernel_context_t<Of...>{}, args);
+  kernel(kernel_context<Of...>{}, args);
 }
 
 // One of a call on arrays, which holds its arguments.
@@ -133,14 +123,14 @@ template <class Kernel, class... Of>
 __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
   block_kernel_threads<Kernel, Of...>) block_kernel(Kernel kernel)
 {
-  kernel(kernel_context_t<Of...>{});
+  kernel(kernel_context<Of...>{});
 }
 
 template <class Item, class... Of>
 __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
-  item_threads<kernel_context_t<Of...>>) item_kernel(Item item, std::size_t count)
+  item_threads<kernel_context<Of...>>) item_kernel(Item item, std::size_t count)
 {
-  each_item(kernel_context_t<Of...>{}, item, count);
+  each_item(kernel_context<Of...>{}, item, count);
 }
 
 }  // namespace TERSUM_ARCHITECTURES
