@@ -206,8 +206,8 @@ TERSUM_INLINE void finish_tensor(exchange_args<Codec, Element> const& args,
   tensor_record& record = args.records[tensor];
   if (saturates<Codec>) { record.saturated = static_cast<std::uint64_t>(saturated); }
   if constexpr (tracks<Codec>) {
-    double const lanes = Codec::chunk_size * static_cast<double>(record.chunks);
-    if (saturates<Codec> && saturated >= 0.75 * lanes) { of_sum = 4 * of_sum; }
+    double const most = 0.75 * Codec::chunk_size * static_cast<double>(record.chunks);
+    if (saturates<Codec> && saturated >= most) { of_sum = 4 * of_sum; }
     double energy = norms / args.world;
     if constexpr (!norms_travel<Codec>) {
       auto const* const agreed = static_cast<typename Codec::norm_scalar const*>(args.agreed);
