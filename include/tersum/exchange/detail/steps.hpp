@@ -199,13 +199,13 @@ TERSUM_INLINE void derive_step(exchange_args<Codec, Element> const& args, std::u
 template <class Codec, class Element>
 TERSUM_INLINE void finish_tensor(exchange_args<Codec, Element> const& args,
                                  std::uint64_t tensor,
-                                 [[maybe_unused]] double of_sum,
+                                 double of_sum,
                                  double saturated,
-                                 [[maybe_unused]] double norms)
+                                 double norms)
 {
   tensor_record& record = args.records[tensor];
   if (saturates<Codec>) { record.saturated = static_cast<std::uint64_t>(saturated); }
-  if constexpr (tracks<Codec>) {
+  if (tracks<Codec>) {
     double const most = 0.75 * Codec::chunk_size * static_cast<double>(record.chunks);
     if (saturates<Codec> && saturated >= most) { of_sum = 4 * of_sum; }
     double energy = norms / args.world;
