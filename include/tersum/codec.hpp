@@ -159,7 +159,7 @@ struct codec {
                              stage::encode,
                              typename Form::template rounds_of<Coder>,
                              stage::return_bypass,
-                             detail::stages_after_sum<reducer_type>,
+                             detail::stages_after<reducer_type>,
                              stage::decode,
                              detail::stages_after<Rotator>,
                              stage::finish>;

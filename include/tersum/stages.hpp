@@ -117,43 +117,29 @@ using join_stages = typename detail::join<stage_list<>, Entries...>::type;
 
 namespace detail {
 
-//! Stages that a rotator of whole tensors adds before the gradient is measured, and after it was decoded.
-template <class Rotator>
-struct rotator_stages {
+//! @brief Stages that a policy adds: a rotator of whole tensors before the gradient is measured and after it was decoded, a reducer after
+//! the payload was reduced. Most policies add none.
+template <class Policy>
+struct added_stages {
   using before = stage_list<>;
   using after  = stage_list<>;
 };
 
-template <class Rotator>
+template <class Policy>
 requires requires
 {
-  typename Rotator::stages_before;
-  typename Rotator::stages_after;
+  typename Policy::stages_before;
+  typename Policy::stages_after;
 }
-struct rotator_stages<Rotator> {
-  using before = typename Rotator::stages_before;
-  using after  = typename Rotator::stages_after;
+struct added_stages<Policy> {
+  using before = typename Policy::stages_before;
+  using after  = typename Policy::stages_after;
 };
 
-template <class Rotator>
-using stages_before = typename rotator_stages<Rotator>::before;
-template <class Rotator>
-using stages_after = typename rotator_stages<Rotator>::after;
-
-//! Stages that a reducer adds once the payload is reduced; none where there is no reducer.
-template <class Reducer>
-struct reducer_stages {
-  using after_sum = stage_list<>;
-};
-
-template <class Reducer>
-requires requires { typename Reducer::stages_after_sum; }
-struct reducer_stages<Reducer> {
-  using after_sum = typename Reducer::stages_after_sum;
-};
-
-template <class Reducer>
-using stages_after_sum = typename reducer_stages<Reducer>::after_sum;
+template <class Policy>
+using stages_before = typename added_stages<Policy>::before;
+template <class Policy>
+using stages_after = typename added_stages<Policy>::after;
 
 }  // namespace detail
 

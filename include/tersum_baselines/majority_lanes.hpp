@@ -33,7 +33,8 @@ struct take_majority : of_part<exchange_part::decode> {};
 //! @tparam LaneBits  Lane width: 4, 8 or 16.
 template <int LaneBits>
 struct majority_lanes : guard_lanes<LaneBits> {
-  using stages_after_sum = stage_list<stage::take_majority>;  //!< The payload was reduced.
+  using stages_before = stage_list<>;
+  using stages_after  = stage_list<stage::take_majority>;  //!< The payload was reduced.
   constexpr description describe() const { return {"majority_lanes", LaneBits}; }
 
   //! @brief A word of sums as the outcome of its votes, which `decode` takes for such sums.

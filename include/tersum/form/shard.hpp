@@ -168,7 +168,7 @@ struct shard : usual_form {
         Rotator::rotation_size != 0);
       TERSUM_NEEDS(
         "tersum: shard takes reducers that need no more than the sum, such as saturating_sum",
-        std::is_same_v<detail::stages_after_sum<typename Coder::reducer_type>, stage_list<>>);
+        std::is_same_v<detail::stages_after<typename Coder::reducer_type>, stage_list<>>);
       TERSUM_NEEDS(
         "tersum: under shard ranks tell each other a tracked head-room beside norms of chunks: use rms_range, or fixed_headroom",
         !range::headroom_type::tracked || detail::measures<range, statistic::chunk_square_norm>);

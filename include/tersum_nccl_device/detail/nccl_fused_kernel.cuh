@@ -51,7 +51,7 @@ inline constexpr bool fuses_sums = false;
 template <class Codec>
 requires(sends<Codec, payload::codes> && !selects<Codec> && !keeps_metric<Codec> &&
          !Codec::rotates_all) inline constexpr bool fuses_sums<Codec> =
-  std::is_same_v<stages_after_sum<typename Codec::reducer_type>, stage_list<>>;
+  std::is_same_v<stages_after<typename Codec::reducer_type>, stage_list<>>;
 
 //! @brief Two-shot codecs of which every chunk travels. What feedback keeps depends on all chunks of the mean, too.
 template <class Codec>
