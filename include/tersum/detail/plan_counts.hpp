@@ -150,7 +150,7 @@ class codec_counts : public plan_counts<Codec> {
   static constexpr int chunk_size = Codec::chunk_size;
 
   constexpr codec_counts(Codec const& codec, layout const& gradient, world const& ranks)
-    : plan_counts<Codec>(codec, gradient, ranks), choice_((count_records(), *this))
+    : plan_counts<Codec>(codec, gradient, ranks), choice_((count_records(*this), *this))
   {
   }
 
@@ -295,21 +295,25 @@ class codec_counts : public plan_counts<Codec> {
   //! @}
 
  protected:
+  //! Counts the records that `counts` has: of these counts, or of those that cut tensors.
+  constexpr void count_records(auto const& counts) noexcept
+  {
+    this->tensors_ = this->chunks_ = this->compressed_ = this->bypassed_ = 0;
+    this->in_fours_ = this->in_eights_ = {};
+    counts.for_each_record([this](tensor_record const& record) {
+      ++this->tensors_;
+      this->chunks_ += record.chunks;
+      (record.chunks == 0 ? this->bypassed_ : this->compressed_) += record.size;
+      this->add_facts(record);
+    });
+  }
+
   choice choice_;
 
  private:
   [[nodiscard]] constexpr auto const& self() const noexcept
   {
     return static_cast<typename Codec::counts_type const&>(*this);
-  }
-  constexpr void count_records() noexcept
-  {
-    for_each_record([this](tensor_record const& record) {
-      ++this->tensors_;
-      this->chunks_ += record.chunks;
-      (record.chunks == 0 ? this->bypassed_ : this->compressed_) += record.size;
-      this->add_facts(record);
-    });
   }
 };
 

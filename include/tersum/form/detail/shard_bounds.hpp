@@ -106,14 +106,7 @@ class cut_shards : public shard_bounds<Codec> {
                        std::span<std::uint64_t const> boundaries)
     : shard_bounds<Codec>(codec, gradient, ranks, boundaries)
   {
-    if (!this->is_made()) { return; }
-    this->tensors_ = this->chunks_ = 0;
-    this->in_fours_ = this->in_eights_ = {};
-    for_each_record([this](tensor_record const& record) {
-      ++this->tensors_;
-      this->chunks_ += record.chunks;
-      this->add_facts(record);
-    });
+    if (this->is_made()) { this->count_records(*this); }
   }
 
   //! Pieces of tensors, none of which lies in two shards, and each of which begins a chunk.
