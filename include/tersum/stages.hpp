@@ -11,8 +11,6 @@
 
 #pragma once
 
-#include <tersum/status.hpp>
-
 #include <cstdint>
 #include <type_traits>
 
@@ -146,15 +144,5 @@ using stages_after = typename added_stages<Policy>::after;
 //! The entries, if the condition holds.
 template <bool Condition, class... Entries>
 using stages_if = std::conditional_t<Condition, stage_list<Entries...>, stage_list<>>;
-
-//! @brief Calls visit(entry) for each entry in order, until one returns an error; returns that.
-//! @param visit  status(Entry), for values of each type of the list.
-template <class... Entries, class Visit>
-[[nodiscard]] constexpr status walk(stage_list<Entries...>, Visit&& visit)
-{
-  status result{};
-  static_cast<void>(((result = visit(Entries{}), result.ok()) && ...));
-  return result;
-}
 
 }  // namespace tersum::inline v0

@@ -23,7 +23,19 @@
 #include <string_view>
 #include <type_traits>
 
-namespace tersum::inline v0::detail {
+namespace tersum::inline v0 {
+
+//! @brief Calls visit(entry) for each entry in order, until one returns an error; returns that.
+//! @param visit  status(Entry), for values of each type of the list.
+template <class... Entries, class Visit>
+[[nodiscard]] constexpr status walk(stage_list<Entries...>, Visit&& visit)
+{
+  status result{};
+  static_cast<void>(((result = visit(Entries{}), result.ok()) && ...));
+  return result;
+}
+
+namespace detail {
 
 //! @brief The arguments of one rank; `initialize` has neither gradient nor workspace.
 template <class Codec, class Element>
@@ -268,4 +280,6 @@ template <exchange_part Part, class Executor, class Codec, class Gradient>
     checked, exec, plan, values, values, state, workspace, rounds_of_caller);
 }
 
-}  // namespace tersum::inline v0::detail
+}  // namespace detail
+
+}  // namespace tersum::inline v0
