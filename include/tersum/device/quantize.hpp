@@ -6,16 +6,22 @@
 
 #pragma once
 
+#include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/device/detail/perform.hpp>
+#include <tersum/device/detail/quantize_kernels.hpp>
 #include <tersum/exchange/gradient_memory.hpp>
+#include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/execute/executor.hpp>
+#include <tersum/quantize/detail/coding.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/status.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 namespace tersum::inline v0 {
 
@@ -28,6 +34,35 @@ template <chunker Chunker, reducer Reducer>
   constexpr std::size_t size = Chunker::chunk_size;
   return detail::divide_up(coordinates, size) * (size / 32) * Reducer::lane_bits;
 }
+
+namespace detail {
+
+//! Whether arrays can be quantized or dequantized; if not, the sentence names the argument. `factors` are scales or steps.
+template <class Chunker, class Reducer, class Element, class Word>
+[[nodiscard]] argument_check check_codes(Chunker const& chunker,
+                                         Reducer const& reducer,
+                                         std::span<Element> values,
+                                         std::span<Word> words,
+                                         std::span<float const> factors,
+                                         std::string_view wrong_count,
+                                         std::string_view wrong_address)
+{
+  static_assert(Chunker::chunk_size >= 128,
+                "tersum: codes are those of chunks of 128 coordinates and more");
+  std::size_t const size   = packed_words(chunker, reducer, values.size());
+  std::size_t const chunks = size / (Chunker::chunk_size / 32 * Reducer::lane_bits);
+  return argument_check{}
+    .require(words.size() == size,
+             "words has not packed_words(chunker, reducer, values.size()) elements")
+    .require(factors.size() == chunks, wrong_count)
+    .chunks(chunks)
+    .address(values, alignof(Element), "values is a null pointer, or not aligned to its elements")
+    .address(factors, alignof(float), wrong_address)
+    .address(words, 16, "words is a null pointer, or not aligned to 16 bytes")
+    .require(are_disjoint(values, words), "words overlaps values");
+}
+
+}  // namespace detail
 
 //! @brief Rounds and packs an array: words[..] = the codes of `quantizer` in the lanes of `reducer`.
 //!
@@ -59,7 +94,42 @@ template <executor Executor,
                               Values const& values,
                               std::span<float const> scales,
                               dither_key const& key,
-                              std::span<std::uint32_t> words);
+                              std::span<std::uint32_t> words)
+{
+  constexpr int size = Chunker::chunk_size;
+  auto const from    = detail::span_of(values);
+  using element      = typename decltype(from)::value_type;
+  status const s     = detail::check_codes(chunker,
+                                       reducer,
+                                       from,
+                                       words,
+                                       scales,
+                                       "scales has not one element for each chunk of values",
+                                       "scales is a null pointer, or not aligned to its elements")
+                     .require(detail::are_disjoint(scales, words), "words overlaps scales")
+                     .result();
+  if (!s.ok()) { return s; }
+  return detail::perform(
+    exec,
+    [&](int threads, auto set) {
+      constexpr int room = size / 32 * Reducer::lane_bits;
+      detail::coding<size, Quantizer, Reducer> const codes{.coder = {.quantizer = quantizer}};
+      detail::parallel_for(threads, scales.size(), [&](std::uint64_t chunk) {
+        detail::with_whole_chunk<size>(from, chunk, [&]<class From>(From const* of) {
+          detail::chunk_source<From> const source{of, nullptr};
+          std::uint32_t* const to = words.data() + chunk * room;
+          detail::encode_chunk(
+            set, codes, key, std::uint64_t{0}, chunk, scales[chunk], of, source, to, nullptr);
+        });
+      });
+    },
+    [&](auto const& on) {
+      using kernel = detail::quantize_kernel<size, Quantizer, Reducer, element>;
+      return on.run(
+        kernel{{}, quantizer, from.data(), from.size(), scales.data(), key, words.data()},
+        kernel::chunk::blocks(from.size()));
+    });
+}
 
 //! @brief values[..] = step of the chunk times the sum of the codes of `world` ranks.
 //!
@@ -87,8 +157,49 @@ template <executor Executor,
                                 std::span<std::uint32_t const> words,
                                 int world,
                                 std::span<float const> steps,
-                                Values&& values);
+                                Values&& values)
+{
+  constexpr int size = Chunker::chunk_size;
+  auto const to      = detail::span_of(values);
+  using element      = typename decltype(to)::value_type;
+  if (world > Reducer::max_world(Quantizer::max_level)) {
+    return {error_code::world_too_large, "world is too large for the reducer's lanes"};
+  }
+  status const s = detail::check_codes(chunker,
+                                       reducer,
+                                       to,
+                                       words,
+                                       steps,
+                                       "steps has not one element for each chunk of values",
+                                       "steps is a null pointer, or not aligned to its elements")
+                     .require(world >= 1, "world must be 1 or more")
+                     .require(detail::are_disjoint(steps, to), "values overlaps steps")
+                     .result();
+  if (!s.ok()) { return s; }
+  return detail::perform(
+    exec,
+    [&](int threads, auto set) {
+      using codes        = detail::coding<size, Quantizer, Reducer>;
+      constexpr int room = size / 32 * Reducer::lane_bits;
+      detail::parallel_for(threads, steps.size(), [&](std::uint64_t chunk) {
+        detail::write_whole_chunk<size>(to, chunk, [&](element* values_of) {
+          chunk_step counts{};
+          detail::decode_chunk<codes>(set,
+                                      world,
+                                      std::uint64_t{0},
+                                      chunk,
+                                      steps[chunk],
+                                      words.data() + chunk * room,
+                                      values_of,
+                                      counts);
+        });
+      });
+    },
+    [&](auto const& on) {
+      using kernel = detail::dequantize_kernel<size, Quantizer, Reducer, element>;
+      return on.run(kernel{{}, words.data(), world, steps.data(), to.data(), to.size()},
+                    kernel::chunk::blocks(to.size()));
+    });
+}
 
 }  // namespace tersum::inline v0
-
-#include <tersum/device/detail/quantize.ipp>
