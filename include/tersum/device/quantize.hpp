@@ -152,7 +152,7 @@ template <executor Executor,
           gradient_memory Values>
 [[nodiscard]] status dequantize(Executor const& exec,
                                 Chunker const& chunker,
-                                Quantizer const& quantizer,
+                                Quantizer const&,
                                 Reducer const& reducer,
                                 std::span<std::uint32_t const> words,
                                 int world,
