@@ -224,21 +224,30 @@ template <class Codec, class Element>
   return own;
 }
 
-//! @brief The energy of a chunk whose agreed scalar is `scalar`, times the weight of its tensor: the scalar is the reduced norm, or the
-//! range tells.
+//! @brief What an agreed scalar says of a chunk's energy: it is the reduced norm, or the range tells.
+template <class Codec, class Element, class Scalar>
+[[nodiscard]] TERSUM_INLINE auto agreed_energy(
+  [[maybe_unused]] exchange_args<Codec, Element> const& args, Scalar agreed)
+{
+  if constexpr (requires { requires has_energy<typename Codec::range_type>; }) {
+    return args.codec.coder.range.energy(to_float(agreed), static_cast<float>(Codec::chunk_size));
+  } else {
+    return agreed;
+  }
+}
+
+//! @brief The energy of a chunk whose agreed scalar is `agreed`, times the weight of its tensor.
 template <class Codec, class Element, class Scalar>
 [[nodiscard]] TERSUM_INLINE std::uint32_t weighted_energy(exchange_args<Codec, Element> const& args,
                                                           std::uint64_t chunk,
                                                           Scalar scalar)
 {
-  float energy = to_float(scalar);
-  if constexpr (requires { requires has_energy<typename Codec::range_type>; }) {
-    energy = args.codec.coder.range.energy(energy, static_cast<float>(Codec::chunk_size));
-  }
+  auto const agreed = agreed_energy(args, scalar);
   if (args.selection.rule.weighted != 0) {
-    return energy_bits(energy * args.records[args.table[chunk].tensor].weight);
+    float const weight = args.records[args.table[chunk].tensor].weight;
+    return energy_bits(to_float(agreed) * weight);
   }
-  return energy_bits(energy);
+  return energy_bits(agreed);
 }
 
 //! @brief What the codec's chunker compares of a chunk.
