@@ -80,17 +80,18 @@ status initialize(Executor const& exec,
 }
 
 //! @name In parts
-//! Each call is enqueued on the executor and does not synchronize. The errors are listed above.
-//! @param exec       Does the work: `cpu_executor` or `cuda_executor`.
-//! @param plan       Of this rank.
-//! @param gradient   plan.coordinates() elements of the executor's memory, unchanged from `measure` to `decode`, which writes the mean
-//!                   to it, the same bits on every rank.
-//! @param state      As `initialize` or the last exchange left it; then as the call before left it.
-//! @param workspace  plan.workspace_bytes() bytes, aligned to 16, contents irrelevant before `measure`; leave it alone until `decode`,
-//!                   apart from the wires, which are exchanged between the calls.
+//! Each call is enqueued on the executor and does not synchronize.
 //! @{
 
-//! Begins an exchange: computes what the ranks agree on. Afterwards `agreed_wire` and `bypass_wire` are ready.
+//! @brief Begins an exchange: computes what the ranks agree on. Afterwards `agreed_wire` and `bypass_wire` are ready.
+//! *Errors*: those above.
+//! @param exec       Does the work: `cpu_executor` or `cuda_executor`.
+//! @param plan       Of this rank.
+//! @param gradient   plan.coordinates() elements of the executor's memory, unchanged until `decode`, which writes the mean to it, the
+//!                   same bits on every rank.
+//! @param state      As `initialize` or the last exchange left it; for the other calls as the call before left it.
+//! @param workspace  plan.workspace_bytes() bytes, aligned to 16, contents irrelevant; leave it alone until `decode`, apart from the
+//!                   wires, which are exchanged between the calls.
 template <executor Executor, class Codec, gradient_memory Gradient>
 status measure(Executor const& exec,
                plan<Codec> const& plan,
@@ -104,7 +105,8 @@ status measure(Executor const& exec,
 //! @brief Makes the payload, once the agreed wire and the bypass wire have been reduced. Afterwards the codes are ready
 //! in `payload_wire` (two shots: `scattered_wire`; TopK: `gathered_wire`).
 //!
-//! It chooses the chunks that travel, where the codec chooses, and derives the quantization step of each.
+//! It chooses the chunks that travel, where the codec chooses, and derives the quantization step of each. Arguments and errors as
+//! of `measure`.
 template <executor Executor, class Codec, gradient_memory Gradient>
 status encode(Executor const& exec,
               plan<Codec> const& plan,
@@ -116,7 +118,7 @@ status encode(Executor const& exec,
 }
 
 //! @brief Decodes and adds the ranks' codes of this rank's part and encodes their mean, once the scattered wire has been
-//! exchanged. Afterwards the part is ready in `gathered_wire`.
+//! exchanged. Afterwards the part is ready in `gathered_wire`. Arguments and errors as of `measure`.
 template <executor Executor, scattering Codec, gradient_memory Gradient>
 status recompress(Executor const& exec,
                   plan<Codec> const& plan,
@@ -127,7 +129,8 @@ status recompress(Executor const& exec,
   return detail::perform_part<exchange_part::recompress>(exec, plan, gradient, state, workspace);
 }
 
-//! Ends an exchange, once all wires have been reduced: the gradient becomes the mean, and the state the next step's.
+//! @brief Ends an exchange, once all wires have been reduced: the gradient becomes the mean, and the state the next step's. Arguments and
+//! errors as of `measure`.
 template <executor Executor, class Codec, gradient_memory Gradient>
 status decode(Executor const& exec,
               plan<Codec> const& plan,

@@ -22,8 +22,7 @@ namespace tersum::inline v0 {
 
 //! @name What a state holds
 //! Pointers into memory of the executor: the host's, or the device's.
-//! @param plan   Of this rank.
-//! @param state  plan.state_bytes() bytes, aligned to 16 and initialized.
+//! They are made of the plan of this rank, and of plan.state_bytes() initialized bytes, aligned to 16.
 //! @{
 
 //! The first bytes of the state: seed, step and the flag of values that are not finite.
