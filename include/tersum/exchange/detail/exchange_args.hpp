@@ -196,17 +196,22 @@ template <class Codec, class Element>
   return {.seed = args.header->seed, .step = args.header->step, .rank = args.rank};
 }
 
-//! Sets the flag of this exchange: a rank's gradient was found not finite. Threads that race write the same value.
+//! @brief Stores what several threads, and threads of several blocks, may store at once: only strong stores may do that.
+template <class T>
+TERSUM_INLINE void store_from_several(T* to, T value)
+{
+#if defined(__CUDA_ARCH__)
+  *static_cast<T volatile*>(to) = value;
+#else
+  __atomic_store_n(to, value, __ATOMIC_RELAXED);
+#endif
+}
+
+//! Sets the flag of this exchange: a rank's gradient was found not finite.
 template <class Codec, class Element>
 TERSUM_INLINE void raise_flag(exchange_args<Codec, Element> const& args)
 {
-  std::uint64_t const number = args.header->step + 1;
-#if defined(__CUDA_ARCH__)
-  // Threads of several blocks may store the same number at once, which only strong stores may do.
-  *static_cast<std::uint64_t volatile*>(&args.header->non_finite_step) = number;
-#else
-  __atomic_store_n(&args.header->non_finite_step, number, __ATOMIC_RELAXED);
-#endif
+  store_from_several(&args.header->non_finite_step, args.header->step + 1);
 }
 
 //! Whether the flag of this exchange is set: a rank's gradient was found not finite.

@@ -13,30 +13,32 @@
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/lowrank/detail/block_factor.hpp>
 #include <tersum/lowrank/detail/block_product.hpp>
-#include <tersum/lowrank/detail/factor_args.hpp>
+#include <tersum/lowrank/detail/factor_stages.hpp>
 #include <tersum/types.hpp>
 
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
 
-//! @brief The number of the matrix that a block works on: the last one with first(matrix) <= number.
-template <class Codec, class Element, class First>
-[[nodiscard]] TERSUM_BODY std::uint64_t find_matrix(exchange_args<Codec, Element> const& args,
-                                                    std::uint64_t number,
-                                                    First const& first)
-{
-  std::uint64_t low = 0, high = args.chunks;
-  while (high - low > 1) {
-    std::uint64_t const middle = (low + high) / 2;
-    if (first(args.table[middle]) <= number) {
-      low = middle;
-    } else {
-      high = middle;
-    }
+//! @brief The threads of a block that have the factors of a matrix in hand.
+template <unsigned Threads, class Context>
+struct block_hand : context_arithmetic<Context> {
+  using product = typename Context::product;
+
+  Context const& ctx;
+
+  TERSUM_BODY explicit block_hand(Context const& context) : ctx(context) {}
+
+  [[nodiscard]] TERSUM_BODY unsigned rank() const { return ctx.thread_rank(); }
+  [[nodiscard]] static constexpr unsigned size() { return Threads; }
+  TERSUM_BODY void sync() const { ctx.sync_block(); }
+
+  [[nodiscard]] TERSUM_BODY double square(float const* column, std::uint64_t length) const
+  {
+    return warp_dot(ctx, column, column, length);
   }
-  return low;
-}
+  TERSUM_BODY void sync_lanes() const { ctx.sync_warp(); }
+};
 
 //! @brief Up to eight values of one row of a matrix, with what feedback kept; zeros beyond the row.
 //! @tparam Multiplied  Whether they are those of products: see `gradient_of`.
@@ -52,12 +54,8 @@ TERSUM_BODY void load_values(Context const& ctx,
     float kept[8];
     load_some(ctx, args.residual + at, count, kept);
     context_arithmetic<Context> const math{};
-    float const weight = weight_of_kept(args);
     TERSUM_UNROLL
-    for (int i = 0; i < 8; ++i) {
-      float const value = gradient_of<Multiplied, typename Codec::wire_element>(math, v[i]);
-      v[i] = args.codec.feedback.before(math, value, weighed<Codec>(math, weight, kept[i]));
-    }
+    for (int i = 0; i < 8; ++i) { v[i] = element_of_matrix<Multiplied>(math, args, v[i], kept[i]); }
   }
 }
 
@@ -89,6 +87,31 @@ TERSUM_BODY void store_values(Context const& ctx, Element* to, int count, float 
   }
 }
 
+//! @brief The product of a turn of one matrix.
+//! @param from  The factors of the other turn.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE auto product_of(exchange_args<Codec, Element> const& args,
+                                            matrix_record const& m,
+                                            int turn,
+                                            float const* from)
+{
+  auto const& parts = args.parts;
+  return matrix_product<typename Codec::wire_element>{
+    .from          = from + m.slot[1 - turn],
+    .offset        = m.offset,
+    .rows          = m.rows,
+    .columns       = m.columns,
+    .length        = m.length(turn),
+    .rank          = m.rank,
+    .of_rows       = m.sends_rows(turn),
+    .slices        = m.slices(turn),
+    .to            = parts.wire[turn] + m.slot[turn],
+    .sums          = parts.factor[agrees<Codec> ? turn : 1] + m.slot[turn],
+    .partials      = parts.partials,
+    .first_partial = m.first_partial[turn],
+    .largest       = parts.largest};
+}
+
 //! @brief Computes the factors of a turn for all matrices from those of the other turn, and writes them to the wire, or the
 //! sums of slices to the workspace. A block has 64 elements of the columns of one matrix, and all slices or one of them.
 template <class Codec, class Element, class Context>
@@ -117,15 +140,35 @@ TERSUM_BODY void add_matrices(Context const& ctx,
                               exchange_args<Codec, Element> const& args,
                               int turn)
 {
+  using wire                 = typename Codec::wire_element;
   std::uint64_t const number = ctx.block_rank() / adders_of_block<Codec>;
   if (number >= args.parts.end.first_block[turn]) { return; }
   auto const first       = [turn](matrix_record const& m) { return m.first_block[turn]; };
   matrix_record const& m = args.table[find_matrix(args, number, first)];
   if (!m.is_divided(turn)) { return; }
-  add_part(ctx,
-           product_of(args, m, turn, args.parts.warm),
-           number - first(m),
-           ctx.block_rank() % adders_of_block<Codec>);
+  auto const product         = product_of(args, m, turn, args.parts.warm);
+  std::uint64_t const length = product.length;
+  std::uint64_t const row    = (number - first(m)) * 64 + ctx.thread_rank() % 64;
+  unsigned const column = ctx.block_rank() % adders_of_block<Codec> * 2 + ctx.thread_rank() / 64;
+  if (column >= product.rank || row >= length) { return; }
+  std::uint64_t const at     = column * length + row;
+  std::uint64_t const size   = product.rank * length;
+  float const* sums          = product.partials + product.first_partial + at;
+  auto const count           = static_cast<unsigned>(product.slices.count());
+  constexpr unsigned at_once = 16;
+  float sum                  = 0;
+  for (unsigned i = 0; i < count; i += at_once) {
+    float v[at_once];
+    TERSUM_UNROLL
+    for (unsigned j = 0; j < at_once; ++j) {
+      v[j] = i + j < count ? ctx.load(sums + j * size) : 0.0f;
+    }
+    TERSUM_UNROLL
+    for (unsigned j = 0; j < at_once; ++j) { sum = Context::add(sum, v[j]); }
+    sums += at_once * size;
+  }
+  ctx.store(product.to + at,
+            Context::template element<wire>(sent_of_product<wire>(sum, product.largest)));
 }
 
 //! Blocks that share the columns of 64 rows.
@@ -136,7 +179,6 @@ template <class Codec, class Element, class Context>
 TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
   constexpr int columns        = Codec::rank;
-  constexpr bool adds_lost     = has_adds_lost<typename Codec::feedback_type>;
   int const turn               = turn_of(args);
   std::uint64_t const number   = ctx.block_rank() / rebuild_splits;
   auto const first             = [](matrix_record const& m) { return m.first_rows; };
@@ -193,18 +235,12 @@ TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Eleme
         TERSUM_UNROLL
         for (int i = 0; i < 4; ++i) {
           float kept[8];
-          if (!adds_lost) { load_some(ctx, args.residual + first_of[i], count[i], kept); }
+          load_some(ctx, args.residual + first_of[i], count[i], kept);
           TERSUM_UNROLL
           for (int j = 0; j < 8; ++j) {
             float const mean = Context::value(Context::template finite_element<Element>(sum[i][j]));
-            float const value = rest[i][j];
-            rest[i][j]        = Context::subtract(value, mean);
-            if (!adds_lost) {
-              context_arithmetic<Context> const math{};
-              float const before = weighed<Codec>(math, weight_of_kept(args), kept[j]);
-              rest[i][j]         = args.codec.feedback.after(math, value, rest[i][j], before);
-            }
-            rest[i][j] = kept_of_matrix(rest[i][j]);
+            rest[i][j] =
+              rest_of_matrix(context_arithmetic<Context>{}, args, rest[i][j], mean, kept[j]);
           }
           store_values(ctx, args.residual + first_of[i], count[i], rest[i]);
         }
@@ -215,42 +251,6 @@ TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Eleme
       store_values(ctx, args.gradient + first_of[i], count[i], sum[i]);
     }
     ctx.sync_block();
-  }
-}
-
-//! @brief Fills the columns of the warm start that are zero with random numbers, the same on all ranks. Paired, all get unit
-//! length. A warp takes a column at a time.
-template <class Codec, class Element, class Context>
-TERSUM_BODY void refresh_warm(Context const& ctx,
-                              exchange_args<Codec, Element> const& args,
-                              matrix_record const& m,
-                              int turn,
-                              std::uint64_t turns)
-{
-  std::uint64_t const length = m.length(turn);
-  unsigned const lane        = ctx.thread_rank() % 32;
-  for (unsigned k = ctx.thread_rank() / 32; k < m.rank; k += factor_threads / 32) {
-    std::uint64_t const slot = m.slot[turn] + k * length;
-    float* const values      = args.parts.warm + slot;
-    double square            = warp_dot(ctx, values, values, length);
-    if (!(square > zero_below)) {
-      for (std::uint64_t i = lane; i < length; i += 32) {
-        context_arithmetic<Context> const math{};
-        float const v =
-          random_start<typename Context::product>(math, args.header->seed, slot + i, turns);
-        ctx.store(values + i, v);
-      }
-      ctx.sync_warp();
-      square = warp_dot(ctx, values, values, length);
-    }
-    if (agrees<Codec> && square > zero_below) {
-      double const factor = 1.0 / ::sqrt(square);
-      ctx.sync_warp();
-      for (std::uint64_t i = lane; i < length; i += 32) {
-        ctx.store(values + i,
-                  static_cast<float>(factor * static_cast<double>(ctx.load(values + i))));
-      }
-    }
   }
 }
 
@@ -318,29 +318,7 @@ TERSUM_BODY void receive_factor(Context const& ctx, exchange_args<Codec, Element
     bad                    = bad || !is_finite(sum);
     ctx.store(args.parts.factor[1] + at, Context::multiply(sum, share));
   }
-  if (bad) {
-    // Threads of several warps and blocks may store the same at once, which only strong stores may do.
-    *static_cast<std::uint32_t volatile*>(args.parts.poisoned + matrix) = 1;
-    raise_flag(args);
-  }
-}
-
-//! @brief Makes what arrived the next warm start, unless a value was not finite. A block of `factor_threads` has one matrix.
-template <class Codec, class Element, class Context>
-TERSUM_BODY void keep_warm(Context const& ctx, exchange_args<Codec, Element> const& args)
-{
-  if (step_is_poisoned(args)) { return; }
-  matrix_record& m          = args.table[ctx.block_rank()];
-  std::uint64_t const turns = m.turns;
-  int const turn            = agrees<Codec> ? 1 : static_cast<int>(turns % 2);
-  std::uint64_t const begin = m.slot[turn];
-  std::uint64_t const count = m.rank * m.length(turn);
-  for (std::uint64_t i = ctx.thread_rank(); i < count; i += factor_threads) {
-    ctx.store(args.parts.warm + begin + i, ctx.load(args.parts.factor[1] + begin + i));
-  }
-  ctx.sync_block();
-  if (ctx.thread_rank() == 0) { m.turns = turns + 1; }
-  refresh_warm(ctx, args, m, turn, turns + 1);
+  if (bad) { poison(args, matrix); }
 }
 
 }  // namespace tersum::inline v0::detail

@@ -13,12 +13,44 @@
 #include <tersum/types.hpp>
 
 #include <cstdint>
+#include <limits>
 
 namespace tersum::inline v0::detail {
 
 inline constexpr int product_threads = 128;  //!< Threads of a block of 64 rows or columns.
 inline constexpr int product_stride =
   68;  //!< Floats from one row of 64 values to the next in shared memory.
+
+//! @brief What is multiplied, and where sums go, in kernels.
+template <class Wire>
+struct matrix_product {
+  float const* from    = nullptr;  //!< The factor that is multiplied, column after column.
+  std::uint64_t offset = 0;        //!< First element of the matrix in what it is read from.
+  std::uint64_t rows;
+  std::uint64_t columns;
+  std::uint64_t length;  //!< Of a column of the product: rows or columns.
+  std::uint32_t rank;
+  bool of_rows;  //!< The product has the rows of the matrix: M Q rather than M^T P.
+  product_slices slices = {};
+  Wire* to              = nullptr;  //!< The product, column after column.
+  float* sums =
+    nullptr;  //!< A float for each element of it, for what is carried from slice to slice; may be `to`.
+  float* partials = nullptr;  //!< Sums of slices of all products.
+  //! Its own ones if each slice is a block of its own.
+  std::uint32_t first_partial = slice_placement::undivided;
+  //! Of 16-bit elements: finite products end there, at either sign.
+  float largest = std::numeric_limits<float>::infinity();
+
+  [[nodiscard]] TERSUM_HOST_DEVICE constexpr bool is_divided() const noexcept
+  {
+    return first_partial != slice_placement::undivided;
+  }
+  //! Blocks of 64 rows or columns.
+  [[nodiscard]] TERSUM_HOST_DEVICE constexpr std::uint64_t blocks() const noexcept
+  {
+    return (length + 63) / 64;
+  }
+};
 
 //! @brief How many of eight values from `begin` on exist.
 [[nodiscard]] TERSUM_BODY int count_of_eight(std::uint64_t length, std::uint64_t begin)
@@ -278,37 +310,6 @@ TERSUM_BODY void multiply_part(Context const& ctx,
   }
   block_product<Rank, Load, Context>{ctx, load, product, number * 64}.run(
     slices, begin, end, product.from, sums, to, product.largest);
-}
-
-//! @brief Adds the slices of a divided product, one after the other: of 64 elements of a pair of its columns.
-template <class Wire, class Context>
-TERSUM_BODY void add_part(Context const& ctx,
-                          matrix_product<Wire> const& product,
-                          std::uint64_t block,
-                          unsigned pair)
-{
-  std::uint64_t const length = product.length;
-  std::uint64_t const row    = block * 64 + ctx.thread_rank() % 64;
-  unsigned const column      = pair * 2 + ctx.thread_rank() / 64;
-  if (column >= product.rank || row >= length) { return; }
-  std::uint64_t const at     = column * length + row;
-  std::uint64_t const size   = product.rank * length;
-  float const* sums          = product.partials + product.first_partial + at;
-  auto const count           = static_cast<unsigned>(product.slices.count());
-  constexpr unsigned at_once = 16;
-  float sum                  = 0;
-  for (unsigned i = 0; i < count; i += at_once) {
-    float v[at_once];
-    TERSUM_UNROLL
-    for (unsigned j = 0; j < at_once; ++j) {
-      v[j] = i + j < count ? ctx.load(sums + j * size) : 0.0f;
-    }
-    TERSUM_UNROLL
-    for (unsigned j = 0; j < at_once; ++j) { sum = Context::add(sum, v[j]); }
-    sums += at_once * size;
-  }
-  ctx.store(product.to + at,
-            Context::template element<Wire>(sent_of_product<Wire>(sum, product.largest)));
 }
 
 }  // namespace tersum::inline v0::detail

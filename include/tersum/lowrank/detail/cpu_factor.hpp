@@ -2,14 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! A factor in memory of the CPU, as orthogonalizers see it, and its products with matrices.
+//! A factor in memory of the CPU, as orthogonalizers see it, and the thread that has it in hand.
 
 #pragma once
 
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
+#include <tersum/block/group.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/lowrank/matrix_record.hpp>
 #include <tersum/lowrank/orthogonalizers.hpp>
+#include <tersum/random/philox.hpp>
 #include <tersum/types.hpp>
 
 #include <algorithm>
@@ -146,71 +147,22 @@ class cpu_factor {
   float triangle_[max_rank * max_rank];
 };
 
-//! @brief tile[t][lane], of 64 lanes: a block of a matrix whose lanes are the rows or columns that a product takes at once.
-template <class Wire, class Load>
-void load_tile(instruction_set set,
-               Load const& load,
-               matrix_product<Wire> const& product,
-               std::uint64_t begin,
-               int lanes,
-               std::uint64_t at,
-               int terms,
-               float* tile)
-{
-  constexpr int block = low_rank_block;
-  alignas(64) float turned[block * block];
-  bool const turns = product.of_rows;
-  float* const to  = turns ? turned : tile;
-  int const count  = turns ? terms : lanes;
-  std::uint64_t from =
-    product.offset + (turns ? begin * product.columns + at : at * product.columns + begin);
-  if (lanes < block || (turns && terms < block)) {
-    std::fill_n(to, block * (turns ? block : terms), 0.0f);
-  }
-  for (int row = 0; row < (turns ? lanes : terms); ++row, from += product.columns) {
-    load(from, count, to + row * block);
-  }
-  if (turns) { transpose_block(set, turned, tile); }
-}
+//! @brief A thread of the host that has the factors of a matrix in hand.
+struct host_hand : host_group {
+  using product = wide_product;
 
-//! @brief 64 rows or columns of a product, from `begin` on; the sums of its slices are added one after the other.
-//! @param load  load(i, count, to): elements of what the matrix is read from, from i on.
-template <class Wire, class Load>
-void multiply_part(instruction_set set,
-                   Load const& load,
-                   matrix_product<Wire> const& product,
-                   std::uint64_t begin)
-{
-  constexpr int block        = low_rank_block;
-  auto const& slices         = product.slices;
-  int const rank             = static_cast<int>(product.rank);
-  std::uint64_t const length = product.length;
-  int const lanes            = static_cast<int>(std::min<std::uint64_t>(block, length - begin));
-  alignas(64) float tile[block * block];
-  alignas(64) float sums[max_rank * block];
-  alignas(64) float earlier[max_rank * block];
-  std::fill_n(sums, rank * block, 0.0f);
-  std::fill_n(earlier, rank * block, 0.0f);
-  auto const end_slice = [&] {
-    for (int i = 0; i < rank * block; ++i) { earlier[i] += sums[i]; }
-  };
-  auto const step = static_cast<unsigned>(slices.step());
-  for (std::uint64_t at = 0; at < slices.terms; at += step) {
-    if (at > 0 && at % slices.each() == 0) {
-      end_slice();
-      std::fill_n(sums, rank * block, 0.0f);
-    }
-    int const terms = static_cast<int>(std::min<std::uint64_t>(step, slices.terms - at));
-    load_tile(set, load, product, begin, lanes, at, terms, tile);
-    multiply_block(set, product.from + at, slices.terms, 1u, rank, terms, tile, sums);
+  instruction_set set;
+
+  explicit host_hand(instruction_set with) : set(with) {}
+
+  [[nodiscard]] static constexpr unsigned rank() { return 0; }
+  [[nodiscard]] static constexpr unsigned size() { return 1; }
+
+  [[nodiscard]] double square(float const* column, std::uint64_t length) const
+  {
+    return dot_product(set, column, column, length);
   }
-  end_slice();
-  for (int k = 0; k < rank; ++k) {
-    Wire* const column = product.to + static_cast<unsigned>(k) * length + begin;
-    for (int i = 0; i < lanes; ++i) {
-      column[i] = from_float<Wire>(sent_of_product<Wire>(earlier[k * block + i], product.largest));
-    }
-  }
-}
+  static void sync_lanes() {}
+};
 
 }  // namespace tersum::inline v0::detail

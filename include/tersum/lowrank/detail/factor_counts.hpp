@@ -10,7 +10,7 @@
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/sections.hpp>
 #include <tersum/layout.hpp>
-#include <tersum/lowrank/detail/factor_args.hpp>
+#include <tersum/lowrank/detail/factor_stages.hpp>
 #include <tersum/lowrank/matrix_record.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/state.hpp>

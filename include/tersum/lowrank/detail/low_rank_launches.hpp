@@ -9,6 +9,7 @@
 #include <tersum/exchange/detail/exchange_kernels.hpp>
 #include <tersum/exchange/detail/launch_list.hpp>
 #include <tersum/lowrank/detail/block_low_rank.hpp>
+#include <tersum/lowrank/detail/factor_stages.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/status.hpp>
 #include <tersum/tuning.hpp>
@@ -28,7 +29,8 @@ struct write_matrices : kernel_of_threads<32, &cuda_tuning::small_blocks> {
 
 //! One block a matrix.
 struct start_warm : kernel_of_threads<factor_threads, &cuda_tuning::small_blocks> {
-  TERSUM_RUNS(refresh_warm(ctx, args, args.table[ctx.block_rank()], 1, 0))
+  TERSUM_RUNS(refresh_warm(
+    block_hand<factor_threads, Context>{ctx}, args, args.table[ctx.block_rank()], 1, 0))
 };
 
 //! One block for 64 elements of the columns of a factor, and for each slice where its matrix is divided: of P if `First`,
@@ -71,7 +73,9 @@ struct rebuild_all : kernel_of_threads<product_threads, &cuda_tuning::rebuild_bl
 
 //! One block a matrix.
 struct keep_all_warm : kernel_of_threads<factor_threads, &cuda_tuning::small_blocks> {
-  TERSUM_RUNS(keep_warm(ctx, args))
+  TERSUM_RUNS(keep_warm(block_hand<factor_threads, Context>{ctx},
+                        args,
+                        args.table[ctx.block_rank()]))
 };
 //! @}
 
