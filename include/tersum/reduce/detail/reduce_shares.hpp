@@ -57,17 +57,9 @@ void reduce_share(instruction_set set,
   }
 }
 
-//! @brief body(first, last) for shares of an array, one on each thread, of whole lines of the cache and at least
-//! `least_bytes`.
-template <class Element, class Body>
-void each_share_of_array(int threads, std::size_t count, std::size_t least_bytes, Body const& body)
-{
-  std::size_t const least = maximum<std::size_t>(least_bytes / sizeof(Element), 1);
-  each_share(threads, count, least, 64 / sizeof(Element), body);
-}
-
-//! @brief to[i] = op(.. op(op(from[0][i], from[1][i]), from[2][i]) ..) of `arrays` arrays, at least two. A share goes through
-//! all of them a stretch at a time, which the cache holds in between. `to` may be from[0].
+//! @brief to[i] = op(.. op(op(from[0][i], from[1][i]), from[2][i]) ..) of `arrays` arrays, at least two, on some threads. A share, of
+//! whole lines of the cache and at least `least_bytes`, goes through all of them a stretch at a time, which the cache holds in between.
+//! `to` may be from[0], or of two arrays from[1].
 template <class Op>
 void reduce_arrays(int threads,
                    instruction_set set,
@@ -75,22 +67,23 @@ void reduce_arrays(int threads,
                    typename Op::element* to,
                    typename Op::element const* const* from,
                    std::size_t arrays,
-                   std::size_t count)
+                   std::size_t count,
+                   std::size_t least_bytes = tuning{}.cpu.least_reduced)
 {
-  using element                 = typename Op::element;
-  constexpr std::size_t stretch = 16384 / sizeof(element);
-  each_share_of_array<element>(
-    threads, count, tuning{}.cpu.least_reduced, [&](std::size_t first, std::size_t last) {
-      for (std::size_t begin = first; begin < last; begin += stretch) {
-        std::size_t const end = std::min(begin + stretch, last);
-        for (std::size_t i = 1; i < arrays; ++i) {
-          reduce_share(set, op, to, i == 1 ? from[0] : to, from[i], count, begin, end);
-        }
+  using element             = typename Op::element;
+  std::size_t const least   = maximum<std::size_t>(least_bytes / sizeof(element), 1);
+  std::size_t const stretch = arrays == 2 ? count : 16384 / sizeof(element);
+  each_share(threads, count, least, 64 / sizeof(element), [&](std::size_t first, std::size_t last) {
+    for (std::size_t begin = first; begin < last; begin += stretch) {
+      std::size_t const end = std::min(begin + stretch, last);
+      for (std::size_t i = 1; i < arrays; ++i) {
+        reduce_share(set, op, to, i == 1 ? from[0] : to, from[i], count, begin, end);
       }
-    });
+    }
+  });
 }
 
-//! @brief to[i] = op(a[i], b[i]) on some threads, one share of the array for each; `to` may be `a` or `b`.
+//! @brief to[i] = op(a[i], b[i]) on some threads; `to` may be `a` or `b`.
 template <class Op>
 void reduce_array(int threads,
                   instruction_set set,
@@ -101,11 +94,8 @@ void reduce_array(int threads,
                   std::size_t count,
                   std::size_t least_bytes = tuning{}.cpu.least_reduced)
 {
-  using element = typename Op::element;
-  each_share_of_array<element>(
-    threads, count, least_bytes, [&](std::size_t first, std::size_t last) {
-      reduce_share(set, op, to, a, b, count, first, last);
-    });
+  typename Op::element const* const both[] = {a, b};
+  reduce_arrays(threads, set, op, to, both, 2, count, least_bytes);
 }
 
 }  // namespace tersum::inline v0::detail

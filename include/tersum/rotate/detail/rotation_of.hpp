@@ -68,25 +68,17 @@ struct rotation_in_memory : block_hadamard<Size, false> {
                                  float* storage,
                                  float (&v)[32])
   {
-    through_memory(ctx, mine, storage, v, [&](auto const& g, auto& x, auto& scratch) {
-      if constexpr (Forward) {
-        rotator.forward(g, x, scratch, rotation_key{key, mine.chunk});
-      } else {
-        rotator.backward(g, x, scratch, rotation_key{key, mine.chunk});
-      }
-    });
-  }
-
-  //! @brief Calls body(group, chunk, scratch) with the chunk in memory.
-  template <class Context, class Body>
-  TERSUM_BODY static void through_memory(
-    Context const& ctx, chunk const& mine, float* storage, float (&v)[32], Body const& body)
-  {
     chunk_memory<Size> const own{storage, mine};
+    block_group<Context, base::threads> const g{ctx, own.words()};
+    rotation_key const of{key, mine.chunk};
     base::synchronize(ctx);
     for (int i = 0; i < 32; ++i) { own.x()[mine.coordinate(i)] = v[i]; }
     base::synchronize(ctx);
-    body(block_group<Context, base::threads>{ctx, own.words()}, own.x(), own.scratch());
+    if constexpr (Forward) {
+      rotator.forward(g, own.x(), own.scratch(), of);
+    } else {
+      rotator.backward(g, own.x(), own.scratch(), of);
+    }
     base::synchronize(ctx);
     for (int i = 0; i < 32; ++i) { v[i] = own.x()[mine.coordinate(i)]; }
     base::synchronize(ctx);
