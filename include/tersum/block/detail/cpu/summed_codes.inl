@@ -242,7 +242,7 @@ TERSUM_SIMD void decode_block(int world,
   TERSUM_UNROLL
   for (int m = 0; m < columns; ++m) {
     floats v[4];
-    if (saturates<Codec> && lanes::bits == 8) {
+    if constexpr (saturates<Codec> && lanes::bits == 8) {
       auto const codes = (byte_lanes)packed[m % runs];
       byte_limits -= (byte_lanes)(codes >= lanes::limit) + (byte_lanes)(codes <= -lanes::limit);
     }
