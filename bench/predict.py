@@ -45,7 +45,7 @@ SPELLED = [
     (r"\brms_range<(\w+)>", r"rms_range<\1, float>"),
     (r"\btop_chunks<(\d+)>", r"top_chunks<\1, bfloat16>"),
     (r"\bkept_diagonal\b", "kept_diagonal_in<float>"),
-    (r"\blow_rank_codec<low_rank<(\d+)>>", r"low_rank_codec<low_rank<\1>, float, low_rank_schedule::paired>"),
+    (r"\blow_rank_codec<low_rank<(\d+)>>", r"low_rank_codec<low_rank<\1>, cast<float>, low_rank_schedule::paired>"),
     (r"\blow_rank<(\d+)>", r"low_rank<\1, robust_cholesky_qr2>"),
     (r"\blow_rank_schedule::(\w+)>", lambda match: f"(low_rank_schedule){int(match[1] == 'alternating')}, error_feedback>"),
     (r", >", ", no_feedback>"),

@@ -94,7 +94,7 @@ inline constexpr power_iteration<16> powersgd_r16{};
 inline constexpr power_iteration<64> powersgd_r64{};
 
 template <int Rank>
-using alternating_iteration = low_rank_codec<low_rank<Rank>, float, low_rank_schedule::alternating>;
+using alternating_iteration = low_rank_codec<low_rank<Rank>, cast<float>, low_rank_schedule::alternating>;
 inline constexpr alternating_iteration<4>  acp_r4{};
 //! @}
 

@@ -170,7 +170,7 @@ TEST_CASE("[fingerprint] states of unlike sections, tensors or chunks never have
         states.push_back(describe(presets::powersgd_r16, shape, ranks));
         states.push_back(describe(presets::acp_r4, shape, ranks));
         states.push_back(describe(
-          low_rank_codec<low_rank<4>, float, low_rank_schedule::paired, decayed_feedback>{},
+          low_rank_codec<low_rank<4>, cast<float>, low_rank_schedule::paired, decayed_feedback>{},
           shape,
           ranks));
       }

@@ -21,7 +21,8 @@ auto const in_two_shots = bytes<presets::two_shot<8, difference_feedback>>;
 auto const without_owners =
   bytes<codec<top_chunks<64>, no_rotation, cast<float>, in_wire, kept_by_owners<>>>;
 // expected: tersum: a low_rank_codec keeps its residual in float
-low_rank_codec<low_rank<4>, float, low_rank_schedule::paired, kept_in<bfloat16>> const residuals;
+low_rank_codec<low_rank<4>, cast<float>, low_rank_schedule::paired, kept_in<bfloat16>> const
+  residuals;
 // A float of each coordinate has an error in units of that coordinate.
 // expected: tersum: a cast of all coordinates takes plain_metric
 codec<fixed_chunks<1024>, no_rotation, cast<half>, in_wire, no_feedback, kept_diagonal> const

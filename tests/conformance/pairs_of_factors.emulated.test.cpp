@@ -20,11 +20,11 @@ void exchange_factors()
 {
   CAPTURE(pairs::name_of<Codec>());
   constexpr std::size_t rows = 40, columns = 37, matrix = rows * columns;
-  constexpr std::size_t wire = sizeof(typename Codec::wire_element);
+  constexpr std::size_t wire = sizeof(typename Codec::quantizer_type::element);
   // Of float what two products of at most 66 roundings lose in bases of a condition of 100.
-  constexpr double unit  = wire == 4                                            ? 3300 * 0x1p-24
-                           : std::is_same_v<typename Codec::wire_element, half> ? 0x1p-11
-                                                                                : 0x1p-8;
+  constexpr double unit  = wire == 4 ? 3300 * 0x1p-24
+                           : std::is_same_v<typename Codec::quantizer_type::element, half> ? 0x1p-11
+                                                                                           : 0x1p-8;
   tensor const tensors[] = {{.rows = rows, .columns = columns}, {.rows = 7, .offset = matrix}};
   layout const gradient{matrix + 7, tensors};
   REQUIRE(Codec{}.plan(gradient, world{}).chunks() == 1);
@@ -73,12 +73,12 @@ TEST_CASE("[conformance] orthogonalizers of users go with wires, schedules and f
 {
   using user          = low_rank<3, classical_gram_schmidt>;
   constexpr auto both = low_rank_schedule::paired, in_turns = low_rank_schedule::alternating;
-  exchange_factors<low_rank_codec<user, half, both, no_feedback>>();
-  exchange_factors<low_rank_codec<user, bfloat16, in_turns, no_feedback>>();
-  exchange_factors<low_rank_codec<user, float, both, error_feedback>>();
-  exchange_factors<low_rank_codec<user, float, both, decayed_feedback>>();
-  exchange_factors<low_rank_codec<user, float, both, averaged_feedback>>();
-  exchange_factors<low_rank_codec<user, float, both, decaying_feedback>>();
+  exchange_factors<low_rank_codec<user, cast<half>, both, no_feedback>>();
+  exchange_factors<low_rank_codec<user, cast<bfloat16>, in_turns, no_feedback>>();
+  exchange_factors<low_rank_codec<user, cast<float>, both, error_feedback>>();
+  exchange_factors<low_rank_codec<user, cast<float>, both, decayed_feedback>>();
+  exchange_factors<low_rank_codec<user, cast<float>, both, averaged_feedback>>();
+  exchange_factors<low_rank_codec<user, cast<float>, both, decaying_feedback>>();
 }
 
 }  // namespace

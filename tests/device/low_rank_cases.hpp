@@ -133,7 +133,8 @@ void check_list(Placement const& on)
 //! @brief State, workspace and matrices of one rank in an executor's memory.
 template <class Placement, int Rank>
 struct iterated {
-  using codec_type = low_rank_codec<low_rank<Rank>, float, low_rank_schedule::paired, no_feedback>;
+  using codec_type =
+    low_rank_codec<low_rank<Rank>, cast<float>, low_rank_schedule::paired, no_feedback>;
   template <class T>
   using array = typename Placement::template array<T>;
 
@@ -243,7 +244,7 @@ void check_power_iteration(Placement const& on)
   };
   // [power_iteration]
   tensor const shape[] = {{.rows = 70, .columns = 65}};
-  low_rank_codec<low_rank<2>, float, low_rank_schedule::paired, no_feedback> const codec{};
+  low_rank_codec<low_rank<2>, cast<float>, low_rank_schedule::paired, no_feedback> const codec{};
   auto const plan      = codec.plan(layout{70 * 65, shape}, world{});
   auto const state     = bytes(plan.state_bytes());  // which keeps Q
   auto const workspace = bytes(plan.workspace_bytes());

@@ -99,7 +99,7 @@ TEST_CASE("[feedback] kernels send and keep what the CPU does beyond the largest
 TEST_CASE("[feedback] factors in half of kernels have finite sums")
 {
   // P of equal rows of 45 times 5000 is beyond the largest half, and so is the sum of two halves of it.
-  results const out = exchange<emulated_executor>(low_rank_codec<low_rank<1>, half>{}, 1);
+  results const out = exchange<emulated_executor>(low_rank_codec<low_rank<1>, cast<half>>{}, 1);
   CHECK(out.flags == std::vector<bool>{false, true, false});  // 2^40 in the second step
   for (float const kept : out.residuals.back()) { REQUIRE(kept - kept == 0.0f); }
 }

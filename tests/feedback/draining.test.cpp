@@ -14,7 +14,7 @@ using namespace tersum;
 namespace {
 
 template <class Wire>
-constexpr low_rank_codec<low_rank<1>, Wire> factors{};
+constexpr low_rank_codec<low_rank<1>, cast<Wire>> factors{};
 
 TEST_CASE("[feedback] residuals beyond the largest half drain")
 {
@@ -76,7 +76,7 @@ void check_spike(int world, float spike)
 {
   constexpr std::uint64_t rows = 31, columns = 45, size = rows * columns;
   constexpr tensor matrix[] = {{"matrix", rows, columns, 0}};
-  using codec_type          = low_rank_codec<low_rank<2>, Wire, Schedule>;
+  using codec_type          = low_rank_codec<low_rank<2>, cast<Wire>, Schedule>;
   constexpr double unit     = std::is_same_v<Wire, float> ? 0x1p-24 : 0x1p-8;
   tests::loopback_run<codec_type> run{{}, {.coordinates = size, .tensors = matrix}, world, 5};
   std::vector<std::vector<float>> in(static_cast<std::size_t>(world), std::vector<float>(size));

@@ -72,5 +72,5 @@ TEST_CASE("[feedback] factors keep what is finite")
 {
   check_finite(presets::powersgd_r4);
   check_finite(presets::acp_r4);
-  check_finite(low_rank_codec<low_rank<1>, half>{});
+  check_finite(low_rank_codec<low_rank<1>, cast<half>>{});
 }

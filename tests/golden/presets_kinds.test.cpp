@@ -53,13 +53,13 @@ TEST_CASE("[golden] exchanges of kinds without a name are what they were")
   golden.describe_kind(
     "factors without feedback",
     tests::of_any_matrix(
-      low_rank_codec<low_rank<4>, float, low_rank_schedule::paired, no_feedback>{}));
+      low_rank_codec<low_rank<4>, cast<float>, low_rank_schedule::paired, no_feedback>{}));
   using guarded = tests::
     rotated_sums<256, rms_range<no_headroom, bfloat16>, stochastic_quantizer<4>, guard_lanes<8>>;
   golden.describe_kind("guarded lanes of small chunks", guarded{});
   using large = tests::rotated_sums<4096, rms_range<>, stochastic_quantizer<4>, saturating_sum<4>>;
   golden.describe_kind("sums of large chunks", large{});
   golden.describe_kind("factors in half",
-                       tests::of_any_matrix(low_rank_codec<low_rank<3>, half>{}));
+                       tests::of_any_matrix(low_rank_codec<low_rank<3>, cast<half>>{}));
   golden.check();
 }

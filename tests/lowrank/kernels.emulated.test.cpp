@@ -92,7 +92,8 @@ TEST_CASE("[kernels] paired low-rank exchanges equal the CPU executor")
                                              .gradient        = tests::odd_matrices().gradient(),
                                              .non_finite_step = 1},
                                             orders);
-  using in_halves = low_rank_codec<low_rank<33>, half, low_rank_schedule::paired, no_feedback>;
+  using in_halves =
+    low_rank_codec<low_rank<33>, cast<half>, low_rank_schedule::paired, no_feedback>;
   tests::compare_kernels<in_halves, bfloat16>({.codec      = {.low_rank = {.least_saving = 0}},
                                                .gradient   = tests::odd_matrices().gradient(),
                                                .steps      = 2,
@@ -101,12 +102,12 @@ TEST_CASE("[kernels] paired low-rank exchanges equal the CPU executor")
 
 TEST_CASE("[kernels] alternating low-rank exchanges equal the CPU executor")
 {
-  using codec_type = low_rank_codec<low_rank<9, gram_schmidt>, bfloat16, alternating>;
+  using codec_type = low_rank_codec<low_rank<9, gram_schmidt>, cast<bfloat16>, alternating>;
   tests::compare_kernels<codec_type, half>({.gradient        = tests::odd_matrices().gradient(),
                                             .steps           = tests::sanitized ? 3 : 4,
                                             .misaligned      = true,
                                             .non_finite_step = tests::sanitized ? 1 : 2});
-  using one_float       = low_rank_codec<low_rank<4>, float, alternating>;
+  using one_float       = low_rank_codec<low_rank<4>, cast<float>, alternating>;
   tensor const vector[] = {{.rows = 77}};
   tests::compare_kernels<one_float, float>(
     {.gradient = {.coordinates = 77, .tensors = vector}, .steps = 1});
@@ -115,13 +116,13 @@ TEST_CASE("[kernels] alternating low-rank exchanges equal the CPU executor")
 
 TEST_CASE("[kernels] low-rank exchanges of odd ranks equal the CPU executor")
 {
-  using in_turns = low_rank_codec<low_rank<9>, bfloat16, alternating, no_feedback>;
+  using in_turns = low_rank_codec<low_rank<9>, cast<bfloat16>, alternating, no_feedback>;
   tests::compare_kernels<in_turns, half>({.gradient   = tests::odd_matrices().gradient(),
                                           .steps      = tests::sanitized ? 2 : 3,
                                           .misaligned = true});
   // Products in slices, of matrices that are divided and of others.
   static tests::bucket const sliced{{{67, 517}, {1, 30}, {513, 3}}};
-  using halves_in_turns = low_rank_codec<low_rank<9>, half, alternating>;
+  using halves_in_turns = low_rank_codec<low_rank<9>, cast<half>, alternating>;
   tests::compare_kernels<halves_in_turns, float>({.codec    = {.low_rank = {.least_saving = 0}},
                                                   .gradient = sliced.gradient(),
                                                   .world    = 1,
@@ -140,7 +141,7 @@ TEST_CASE("[kernels] products in slices equal the CPU executor's")
      .steps           = 2,
      .misaligned      = true,
      .non_finite_step = 1});
-  using one_round = low_rank_codec<low_rank<9, gram_schmidt>, bfloat16, alternating>;
+  using one_round = low_rank_codec<low_rank<9, gram_schmidt>, cast<bfloat16>, alternating>;
   tests::compare_kernels<one_round, half>({.codec    = {.low_rank = {.least_saving = 0}},
                                            .gradient = sliced.gradient(),
                                            .world    = 1,
@@ -153,7 +154,7 @@ TEST_CASE_TEMPLATE("[kernels] a product is the same if its matrix is divided and
                    float,
                    half)
 {
-  using codec_type = low_rank_codec<low_rank<3>, Wire>;
+  using codec_type = low_rank_codec<low_rank<3>, cast<Wire>>;
   static tests::bucket const sliced{{{40, 33}, {66, 545}, {600, 70}}};
   auto const plan =
     codec_type{.low_rank = {.least_saving = 0}}.plan(sliced.gradient(), {.size = 1});
@@ -195,14 +196,15 @@ TEST_CASE_TEMPLATE("[kernels] a product is the same if its matrix is divided and
 TEST_CASE("[kernels] low-rank exchanges keep what feedback of users says")
 {
   using tests::exchange_case;
-  using by_operations = low_rank_codec<low_rank<3>, float, alternating, tests::plain_feedback>;
-  using adding        = low_rank_codec<low_rank<3>, float, alternating, error_feedback>;
-  using decaying      = low_rank_codec<low_rank<3>, float, alternating, decaying_feedback>;
+  using by_operations =
+    low_rank_codec<low_rank<3>, cast<float>, alternating, tests::plain_feedback>;
+  using adding        = low_rank_codec<low_rank<3>, cast<float>, alternating, error_feedback>;
+  using decaying      = low_rank_codec<low_rank<3>, cast<float>, alternating, decaying_feedback>;
   auto const gradient = tests::odd_matrices().gradient();
   exchange_case<by_operations, float> const mine{.gradient = gradient, .non_finite_step = 1};
   exchange_case<adding, float> const reference{.gradient = gradient, .non_finite_step = 1};
   exchange_case<decaying, float> const forgetting{.gradient = gradient, .non_finite_step = 1};
-  using averaging = low_rank_codec<low_rank<3>, float, alternating, averaged_feedback>;
+  using averaging = low_rank_codec<low_rank<3>, cast<float>, alternating, averaged_feedback>;
   exchange_case<averaging, float> const weighed{.gradient = gradient, .non_finite_step = 1};
   auto const kept = tests::record_reference(reference);
   CHECK(tests::difference(tests::record_reference(mine), kept) == "");

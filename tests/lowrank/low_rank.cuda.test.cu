@@ -35,12 +35,13 @@ TEST_CASE("[cuda_executor] low-rank exchanges equal the CPU executor")
   SUBCASE("acp_r4") { compare_matrices<float>(presets::acp_r4); }
   SUBCASE("rank 3 of bfloat16, Gram-Schmidt, half on the wire")
   {
-    compare_matrices<bfloat16>(low_rank_codec<low_rank<3, gram_schmidt>, tersum::half>{});
+    compare_matrices<bfloat16>(low_rank_codec<low_rank<3, gram_schmidt>, cast<tersum::half>>{});
   }
   SUBCASE("rank 64 of all matrices, without feedback")
   {
-    compare_matrices<tersum::half>(low_rank_codec<low_rank<64>, float, alternating, no_feedback>{
-      .low_rank = {.least_saving = 0}});
+    compare_matrices<tersum::half>(
+      low_rank_codec<low_rank<64>, cast<float>, alternating, no_feedback>{
+        .low_rank = {.least_saving = 0}});
   }
   SUBCASE("powersgd_r64") { compare_matrices<float>(presets::powersgd_r64); }
   SUBCASE("large matrices, rank 64")

@@ -33,11 +33,11 @@ template <int Rank,
           class Wire                 = float,
           low_rank_schedule Schedule = paired,
           class Feedback             = no_feedback>
-constexpr low_rank_codec<low_rank<Rank>, Wire, Schedule, Feedback> always{
+constexpr low_rank_codec<low_rank<Rank>, cast<Wire>, Schedule, Feedback> always{
   .low_rank = {.least_saving = 0}};
 
 template <int Rank, low_rank_schedule Schedule = paired>
-using with_feedback = low_rank_codec<low_rank<Rank>, float, Schedule>;
+using with_feedback = low_rank_codec<low_rank<Rank>, cast<float>, Schedule>;
 
 std::vector<tensor> one_matrix(tests::known_matrix const& m)
 {
@@ -285,8 +285,8 @@ constexpr std::uint64_t bucket_size = 70 * 65 + 77 + 129 * 40 + 27 + 33 * 200 + 
 TEST_CASE_TEMPLATE("[lowrank] all ranks end with equal bits, and bypassing tensors are exact",
                    Codec,
                    low_rank_codec<low_rank<4>>,
-                   low_rank_codec<low_rank<4>, half>,
-                   low_rank_codec<low_rank<4>, bfloat16, alternating>,
+                   low_rank_codec<low_rank<4>, cast<half>>,
+                   low_rank_codec<low_rank<4>, cast<bfloat16>, alternating>,
                    with_feedback<4, alternating>)
 {
   auto const tensors = bucket();
@@ -345,8 +345,8 @@ TEST_CASE_TEMPLATE(
   "[lowrank] a value that is not finite is flagged on all ranks and stays in its tensor",
   Codec,
   low_rank_codec<low_rank<4>>,
-  low_rank_codec<low_rank<4>, half>,
-  low_rank_codec<low_rank<4>, float, alternating>)
+  low_rank_codec<low_rank<4>, cast<half>>,
+  low_rank_codec<low_rank<4>, cast<float>, alternating>)
 {
   auto const tensors = bucket();
   std::vector<std::vector<float>> in;
@@ -394,7 +394,7 @@ TEST_CASE_TEMPLATE(
 TEST_CASE_TEMPLATE("[lowrank] layouts without matrices are exact; empty ones do nothing",
                    Codec,
                    low_rank_codec<low_rank<4>>,
-                   low_rank_codec<low_rank<4>, float, alternating>)
+                   low_rank_codec<low_rank<4>, cast<float>, alternating>)
 {
   std::vector<tensor> const vector{{.rows = 5}};
   tests::loopback_run vectors(Codec{}, layout{5, vector}, 2, 13);
@@ -423,7 +423,7 @@ TEST_CASE("[lowrank] all_reduce_mean calls the collective once a round that has 
             }).ok());
     return sizes;
   };
-  CHECK(count(low_rank_codec<low_rank<4>, half>{}) ==
+  CHECK(count(low_rank_codec<low_rank<4>, cast<half>>{}) ==
         std::vector<std::size_t>{2 * 4 * (70 + 129 + 33), 4 * 154, 2 * 4 * (65 + 40 + 200)});
   CHECK(count(presets::acp_r4).size() == 2);
 }

@@ -123,9 +123,9 @@ TEST_CASE_TEMPLATE(
   "[lowrank] memory is what the documentation says",
   Codec,
   low_rank_codec<low_rank<4>>,
-  low_rank_codec<low_rank<4>, half>,
-  low_rank_codec<low_rank<4>, float, low_rank_schedule::alternating>,
-  low_rank_codec<low_rank<4>, bfloat16, low_rank_schedule::alternating, no_feedback>)
+  low_rank_codec<low_rank<4>, cast<half>>,
+  low_rank_codec<low_rank<4>, cast<float>, low_rank_schedule::alternating>,
+  low_rank_codec<low_rank<4>, cast<bfloat16>, low_rank_schedule::alternating, no_feedback>)
 {
   std::vector<tensor> const tensors{{"a", 100, 61, 0}, {"b", 33, 1, 6100}, {"c", 65, 201, 6133}};
   auto const plan = Codec{}.plan(layout{19198, tensors}, {});
@@ -135,7 +135,7 @@ TEST_CASE_TEMPLATE(
     4 * (100 + 201);  // the longer of each matrix lies in the same turn, or
   std::uint64_t const balanced = 4 * (100 + 65);  // they balance: rows of a with rows of c
   bool const paired            = Codec::schedule == low_rank_schedule::paired;
-  constexpr std::size_t width  = sizeof(typename Codec::wire_element);
+  constexpr std::size_t width  = sizeof(typename Codec::quantizer_type::element);
   std::uint64_t const longest  = plan.factor_elements(1);
   CHECK(longest == (paired ? q : std::min(alternating, std::max(balanced, p + q - balanced))));
   CHECK(plan.payload_bytes() == longest * width);

@@ -6,7 +6,9 @@
 
 #pragma once
 
+#include <tersum/codec.hpp>
 #include <tersum/codec_kinds.hpp>
+#include <tersum/coder/coder.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/policy_kinds.hpp>
@@ -75,18 +77,22 @@ struct low_rank {
 //! goes on from exchange to exchange. Sources: Vogels et al., PowerSGD (NeurIPS'19); Zhang et al., ACP-SGD (ICDCS'23).
 //!
 //! @tparam LowRank   `low_rank<r, Orthogonalizer>`.
-//! @tparam Wire      Element of the factors on the wire: float, half or bfloat16.
+//! @tparam Coder     Of the factors: it converts them to float, half or bfloat16, which every transport adds.
 //! @tparam Schedule  `paired` or `alternating`.
 //! @tparam Feedback  `error_feedback` or `no_feedback`.
 template <class LowRank,
-          gradient_element Wire      = float,
+          coder Coder                = detail::floats_in_wire::coder_type,
           low_rank_schedule Schedule = low_rank_schedule::paired,
           feedback Feedback          = error_feedback>
 struct low_rank_codec {
-  using low_rank_type = LowRank;
-  using wire_element  = Wire;
-  using feedback_type = Feedback;
-  using metric_type   = plain_metric;
+  using low_rank_type  = LowRank;
+  using coder_type     = Coder;
+  using quantizer_type = typename Coder::quantizer_type;
+  using feedback_type  = Feedback;
+  using metric_type    = plain_metric;
+  static_assert(
+    conversion<quantizer_type>,
+    "tersum: a low_rank_codec takes a coder that converts: every transport adds its factors");
   static_assert(
     std::is_same_v<typename detail::residual_of_feedback<Feedback>::type, float>,
     "tersum: a low_rank_codec keeps its residual in float: kept_in is for codecs of chunks");
@@ -94,12 +100,14 @@ struct low_rank_codec {
   using agreement_kind =
     std::conditional_t<Schedule == low_rank_schedule::paired, agreement::factors, agreement::none>;
   using payload_kind = payload::factors;
-  using payload_op   = native_sum<Wire>;
+  using payload_op   = native_sum<typename quantizer_type::element>;
   using counts_type  = detail::factor_counts<low_rank_codec>;
-  using agreed_op    = native_sum<Wire>;  //!< Of the first round of a paired exchange.
+  using agreed_op =
+    native_sum<typename quantizer_type::element>;  //!< Of the first round of a paired exchange.
   constexpr description describe() const
   {
-    return {"low_rank_codec", low_rank, Wire{}, Schedule, feedback, metric};
+    return {
+      "low_rank_codec", low_rank, typename quantizer_type::element{}, Schedule, feedback, metric};
   }
 
   static constexpr int rank                   = LowRank::rank;

@@ -96,7 +96,7 @@ template <class Codec, class Element>
                                             float const* from)
 {
   auto const& parts = args.parts;
-  return matrix_product<typename Codec::wire_element>{
+  return matrix_product<typename Codec::quantizer_type::element>{
     .from          = from + m.slot[1 - turn],
     .offset        = m.offset,
     .rows          = m.rows,
@@ -140,7 +140,7 @@ TERSUM_BODY void add_matrices(Context const& ctx,
                               exchange_args<Codec, Element> const& args,
                               int turn)
 {
-  using wire                 = typename Codec::wire_element;
+  using wire                 = typename Codec::quantizer_type::element;
   std::uint64_t const number = ctx.block_rank() / adders_of_block<Codec>;
   if (number >= args.parts.end.first_block[turn]) { return; }
   auto const first       = [turn](matrix_record const& m) { return m.first_block[turn]; };
@@ -284,7 +284,7 @@ TERSUM_BODY void orthonormalize_factor(Context const& ctx,
     // The factors of the shorter of two turns are padded with zeros.
     std::uint64_t const used = args.parts.end.slot[1 - turn];
     for (std::uint64_t i = used + ctx.thread_rank(); i < args.parts.elements; i += factor_threads) {
-      args.parts.wire[1][i] = typename Codec::wire_element{};
+      args.parts.wire[1][i] = typename Codec::quantizer_type::element{};
     }
   }
   if (poisoned) {

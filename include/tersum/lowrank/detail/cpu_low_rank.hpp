@@ -39,7 +39,7 @@ void each_in_hand(cpu_work<Codec, Element> const& work, std::uint64_t count, Bod
 //! own, so that the number of threads does not change a bit.
 template <class Codec, class Element>
 class cpu_low_rank {
-  using wire                 = typename Codec::wire_element;
+  using wire                 = typename Codec::quantizer_type::element;
   using feedback_type        = typename Codec::feedback_type;
   static constexpr int block = low_rank_block;
   // Whether vectors add what was kept: feedback says nothing else of it.
@@ -279,7 +279,7 @@ template <is_low_rank Codec, class Element>
   if (!agrees<Codec>) {
     std::fill(parts.wire[1] + parts.end.slot[now],
               parts.wire[1] + parts.elements,
-              typename Codec::wire_element{});
+              typename Codec::quantizer_type::element{});
   }
   return {};
 }

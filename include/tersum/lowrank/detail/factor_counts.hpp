@@ -25,7 +25,7 @@ namespace tersum::inline v0::detail {
 //! @brief One low-rank codec applied to one bucket: `chunks()` counts the matrices that travel as factors.
 template <class Codec>
 class factor_counts : public plan_counts<Codec> {
-  using wire = typename Codec::wire_element;
+  using wire = typename Codec::quantizer_type::element;
 
  public:
   using parts_type               = factor_args<wire>;

@@ -104,7 +104,7 @@ template <bool Multiplied, class Codec, class Element, class Arithmetic>
 {
   return args.codec.feedback.before(
     math,
-    gradient_of<Multiplied, typename Codec::wire_element>(math, gradient),
+    gradient_of<Multiplied, typename Codec::quantizer_type::element>(math, gradient),
     weighed<Codec>(math, weight_of_kept(args), kept));
 }
 
