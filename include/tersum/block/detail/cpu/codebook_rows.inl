@@ -36,6 +36,55 @@ TERSUM_TARGET void rotate_from_rows(
   store_rows<Size, Rotate>(to, signs, scale, rows);
 }
 
+//! @brief table[number] for every lane, of a table of `Count` entries. Small tables are permuted in registers.
+template <int Count>
+TERSUM_SIMD floats look_up(float const* table, words number)
+{
+  static_assert((Count & (Count - 1)) == 0);
+#if TERSUM_SIMD_WIDTH >= 8
+  if constexpr (Count <= width) {
+#if TERSUM_SIMD_WIDTH == 16  // a copy of fewer entries than lanes would go through memory
+    __m512 const entries = _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << Count) - 1u), table);
+    return (floats)_mm512_maskz_permutexvar_ps(0xffff, (__m512i)number, entries);
+#else
+    __m256 const entries = _mm256_maskload_ps(table, (__m256i)(lane_index() < (words{} + Count)));
+    return (floats)_mm256_permutevar8x32_ps(entries, (__m256i)number);
+#endif
+#if TERSUM_SIMD_WIDTH == 16
+  } else if constexpr (Count == 2 * width) {
+    return (floats)_mm512_permutex2var_ps(
+      (__m512)load(table), (__m512i)number, (__m512)load(table + width));
+#endif
+  } else if constexpr (Count <= 8 * width) {
+    floats const low  = look_up<Count / 2>(table, number);
+    floats const high = look_up<Count / 2>(table + Count / 2, number);
+    return (number & static_cast<std::uint32_t>(Count / 2)) != 0 ? high : low;
+  } else {
+#if TERSUM_SIMD_WIDTH == 16 && !defined(__clang__)
+    // Without optimization g++'s intrinsic is a macro, in which -Wsign-conversion warns of the mask.
+    return (floats)__builtin_ia32_gathersiv16sf(
+      floats{}, table, (integers)number, short{-1}, sizeof(float));
+#elif TERSUM_SIMD_WIDTH == 16
+    return (floats)_mm512_mask_i32gather_ps(
+      _mm512_setzero_ps(), 0xffff, (__m512i)number, table, sizeof(float));
+#else
+    return (floats)_mm256_i32gather_ps(table, (__m256i)number, sizeof(float));
+#endif
+  }
+#else
+  floats found;
+  TERSUM_UNROLL
+  for (int lane = 0; lane < width; ++lane) { found[lane] = table[number[lane]]; }
+  return found;
+#endif
+}
+
+template <int Count>
+TERSUM_OPERATOR vector_value<floats> look_up(float const* table, vector_value<words> const& number)
+{
+  return look_up<Count>(table, number.v);
+}
+
 // The cells of a codebook that values lie in, in every lane, by lines.
 
 #if TERSUM_SIMD_WIDTH == 16

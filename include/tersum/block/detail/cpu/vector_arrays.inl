@@ -136,37 +136,21 @@ TERSUM_TARGET void reduce_stretch(Element* to,
 }
 
 //! @brief to[i] = factor * a[i] + b[i] with one rounding.
+template <class Element>
 TERSUM_TARGET inline void fused_add(
-  float factor, float const* a, float const* b, int count, float* to)
+  float factor, Element const* a, float const* b, int count, float* to)
 {
   int i = 0;
-  if (
-    factor * factor ==
-    1.0f) {  // the product is exact, and instruction sets without an fma make one of many instructions
+  // The product is exact, and instruction sets without an fma make one of many instructions.
+  if (factor * factor == 1.0f) {
     for (; i + width <= count; i += width) {
-      store(to + i, broadcast(factor) * load(a + i) + load(b + i));
+      store(to + i, broadcast(factor) * load_values(a + i) + load(b + i));
     }
   }
   for (; i + width <= count; i += width) {
-    store(to + i, fma_of_few_bits(broadcast(factor), load(a + i), load(b + i)));
+    store(to + i, fma_of_few_bits(broadcast(factor), load_values(a + i), load(b + i)));
   }
-  for (; i < count; ++i) { to[i] = ::fmaf(factor, a[i], b[i]); }
-}
-
-//! @brief to[i] += factor * from[i] with one rounding.
-template <class Element>
-TERSUM_TARGET inline void add_scaled(Element const* from,
-                                     float factor,
-                                     float* to,
-                                     std::size_t count)
-{
-  std::size_t i = 0;
-  for (; i + width <= count; i += width) {
-    store(to + i, fma_of_few_bits(load_values(from + i), broadcast(factor), load(to + i)));
-  }
-  for (std::size_t left = count % width; left > 0; --left, ++i) {
-    to[i] = ::fmaf(to_float(from[i]), factor, to[i]);
-  }
+  for (; i < count; ++i) { to[i] = ::fmaf(factor, to_float(a[i]), b[i]); }
 }
 
 //! @brief to[i] = from[i] + residual[i] in float.
@@ -185,7 +169,7 @@ TERSUM_TARGET inline void add_residual(Element const* from,
   for (; i < count; ++i) { to[i] = to_float(from[i]) + to_float(residual[i]); }
 }
 
-//! Stores what feedback keeps, `kept_value` of each.
+//! Stores what feedback keeps, `kept_value` of each, or scales, `kept_scale` of numbers that are not too large.
 TERSUM_SIMD void store_kept(float* to, floats v, std::uint32_t) { store(to, v); }
 
 TERSUM_SIMD void store_kept(bfloat16* to, floats v, std::uint32_t first_draw)
@@ -329,19 +313,13 @@ TERSUM_TARGET inline void add_values(Element const* a,
   for (; i < count; ++i) { to[i] = from_float<Element>(to_float(a[i]) + to_float(b[i])); }
 }
 
-//! `raised_scale` of each.
-TERSUM_SIMD floats raised_scales(floats kept, float least)
-{
-  return larger(kept, broadcast(least));
-}
-
 //! Values of a chunk in the units of a metric.
 template <class Element, class Scale>
 TERSUM_SIMD floats load_values(divided<Element, Scale> const& from)
 {
   fetch_beyond<false>(from.from);
   fetch_beyond<false>(from.scales);
-  return load_values(from.from) / raised_scales(load_values(from.scales), from.least);
+  return load_values(from.from) / larger(load_values(from.scales), broadcast(from.least));
 }
 
 //! @brief The largest of the magnitudes, NaN above infinity.
@@ -368,7 +346,7 @@ TERSUM_TARGET inline void multiply_by_scales(
   for (; i + width <= count; i += width) {
     fetch_beyond<false>(scales + i);
     fetch_beyond<true>(to + i);
-    floats const v = load(from + i) * raised_scales(load_values(scales + i), least);
+    floats const v = load(from + i) * larger(load_values(scales + i), broadcast(least));
     store_values(to + i, within_range<Element>(v));
   }
   for (; i < count; ++i) {
@@ -418,15 +396,6 @@ TERSUM_SIMD floats average_squares(floats v, floats kept, floats raised, float s
   return next <= broadcast(largest_scale<Scale>) ? next : kept;
 }
 
-//! Stores scales, `kept_scale` of numbers that are not too large.
-TERSUM_SIMD void store_scales(float* to, floats v, std::uint32_t) { store(to, v); }
-
-TERSUM_SIMD void store_scales(bfloat16* to, floats v, std::uint32_t first_draw)
-{
-  words const draw = (lane_index() * draw_stride + first_draw) & 0xffffu;
-  store_upper_halves(to, to_bits(v) + draw);
-}
-
 //! Stores values in the units of a metric in those of the gradient.
 template <class Element, class Scale, bool Keeps>
 TERSUM_SIMD void store_values(multiplied<Element, Scale, Keeps> const& at, floats v)
@@ -434,11 +403,11 @@ TERSUM_SIMD void store_values(multiplied<Element, Scale, Keeps> const& at, float
   fetch_beyond<true>(at.to);
   fetch_beyond<Keeps, tuning{}.cpu.read_ahead>(at.scales);
   floats const kept   = load_values(at.scales);
-  floats const raised = raised_scales(kept, at.least);
+  floats const raised = larger(kept, broadcast(at.least));
   store_values(at.to, within_range<Element>(v * raised));
   if constexpr (Keeps) {
     floats const next = average_squares<Scale>(v, kept, raised, at.steps, at.inverse);
-    store_scales(at.scales, next, at.draw);
+    store_kept(at.scales, next, at.draw);
   }
 }
 

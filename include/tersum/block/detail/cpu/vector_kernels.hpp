@@ -125,7 +125,6 @@ void encode_chunk(instruction_set set, Codec const& codec, Arguments&&... argume
 
 // clang-format off
 TERSUM_KERNEL(fused_add)
-TERSUM_KERNEL(add_scaled)
 TERSUM_KERNEL(add_residual)
 TERSUM_KERNEL(convert_sendable)
 TERSUM_KERNEL(keep_values)

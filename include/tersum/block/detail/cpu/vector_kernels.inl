@@ -6,7 +6,6 @@
 
 // clang-format off
 #include <tersum/block/detail/cpu/vectors.inl>
-#include <tersum/block/detail/cpu/vector_value.inl>
 #include <tersum/block/detail/cpu/vector_arrays.inl>
 #include <tersum/block/detail/cpu/chunk_rows.inl>
 #include <tersum/block/detail/cpu/summed_codes.inl>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Vectors of one width for one instruction set, from compiler vectors: how they are loaded and shuffled, and arithmetic that
-//! compilers have no operator for.
+//! Vectors of one width for one instruction set, from compiler vectors: how they are loaded and shuffled, arithmetic that compilers
+//! have no operator for, and vectors as the values that policies compute with.
 
 // How vectors are loaded and shuffled.
 
@@ -300,45 +300,175 @@ TERSUM_SIMD words rounded_bits(floats v, float scale)
 #endif
 }
 #undef TERSUM_FMA_IN_DOUBLE
-//! @brief table[number] for every lane, of a table of `Count` entries. Small tables are permuted in registers.
-template <int Count>
-TERSUM_SIMD floats look_up(float const* table, words number)
-{
-  static_assert((Count & (Count - 1)) == 0);
-#if TERSUM_SIMD_WIDTH >= 8
-  if constexpr (Count <= width) {
-#if TERSUM_SIMD_WIDTH == 16  // a copy of fewer entries than lanes would go through memory
-    __m512 const entries = _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << Count) - 1u), table);
-    return (floats)_mm512_maskz_permutexvar_ps(0xffff, (__m512i)number, entries);
-#else
-    __m256 const entries = _mm256_maskload_ps(table, (__m256i)(lane_index() < (words{} + Count)));
-    return (floats)_mm256_permutevar8x32_ps(entries, (__m256i)number);
-#endif
-#if TERSUM_SIMD_WIDTH == 16
-  } else if constexpr (Count == 2 * width) {
-    return (floats)_mm512_permutex2var_ps(
-      (__m512)load(table), (__m512i)number, (__m512)load(table + width));
-#endif
-  } else if constexpr (Count <= 8 * width) {
-    floats const low  = look_up<Count / 2>(table, number);
-    floats const high = look_up<Count / 2>(table + Count / 2, number);
-    return (number & static_cast<std::uint32_t>(Count / 2)) != 0 ? high : low;
-  } else {
-#if TERSUM_SIMD_WIDTH == 16 && !defined(__clang__)
-    // Without optimization g++'s intrinsic is a macro, in which -Wsign-conversion warns of the mask.
-    return (floats)__builtin_ia32_gathersiv16sf(
-      floats{}, table, (integers)number, short{-1}, sizeof(float));
-#elif TERSUM_SIMD_WIDTH == 16
-    return (floats)_mm512_mask_i32gather_ps(
-      _mm512_setzero_ps(), 0xffff, (__m512i)number, table, sizeof(float));
-#else
-    return (floats)_mm256_i32gather_ps(table, (__m256i)number, sizeof(float));
-#endif
+
+//! @brief A vector as the value that policies compute with: value.hpp has the same of floats.
+//!
+//! A policy belongs to no instruction set, and is inlined into kernels that do. So what it calls is no function that must be inlined
+//! into it. And as sets differ in how they pass vectors, these objects have a copy constructor: then they are passed in memory, until
+//! compilers see through it.
+template <class Vector>
+struct vector_value {
+  using own_words    = vector_value<words>;
+  using own_integers = vector_value<integers>;
+  using element      = std::remove_cvref_t<decltype(Vector{}[0])>;
+
+  static constexpr int comparisons = width == 16 ? 3 : 15;
+
+  Vector v;
+
+  vector_value() = default;
+  TERSUM_OPERATOR vector_value(Vector of) : v{of} {}
+  TERSUM_OPERATOR vector_value(element all) : v{(Vector)broadcast(bit_cast<std::uint32_t>(all))} {}
+  TERSUM_OPERATOR vector_value(vector_value const& other) : v{other.v} {}
+  TERSUM_OPERATOR vector_value& operator=(vector_value const& other)
+  {
+    v = other.v;
+    return *this;
   }
+
+#define TERSUM_BINARY(of)                                                                          \
+  TERSUM_OPERATOR friend vector_value operator of(vector_value const& a, vector_value const& b)    \
+  {                                                                                                \
+    return a.v of b.v;                                                                             \
+  }
+#define TERSUM_COMPARISON(of)                                                                      \
+  TERSUM_OPERATOR friend vector_value<integers> operator of(vector_value const& a,                 \
+                                                            vector_value const& b)                 \
+  {                                                                                                \
+    return (integers)(a.v of b.v);                                                                 \
+  }
+  TERSUM_BINARY(+)
+  TERSUM_BINARY(-)
+  TERSUM_BINARY(*)
+  TERSUM_BINARY(/)
+  TERSUM_BINARY(&)
+  TERSUM_BINARY(|)
+  TERSUM_BINARY(^)
+  TERSUM_COMPARISON(<)
+  TERSUM_COMPARISON(>)
+  TERSUM_COMPARISON(<=)
+  TERSUM_COMPARISON(>=)
+  TERSUM_COMPARISON(==)
+  TERSUM_COMPARISON(!=)
+#undef TERSUM_BINARY
+#undef TERSUM_COMPARISON
+  TERSUM_OPERATOR friend vector_value operator<<(vector_value const& a, int bits)
+  {
+    return a.v << bits;
+  }
+  TERSUM_OPERATOR friend vector_value operator>>(vector_value const& a, int bits)
+  {
+    return a.v >> bits;
+  }
+  TERSUM_OPERATOR friend vector_value operator-(vector_value const& a) { return -a.v; }
+  TERSUM_OPERATOR friend vector_value operator~(vector_value const& a) { return ~a.v; }
+
+  TERSUM_OPERATOR friend vector_value<words> one_if(vector_value const& condition)
+  {
+    return words{} - (words)condition.v;
+  }
+  TERSUM_OPERATOR friend bool all(vector_value const& condition)
+  {
+    bool held = true;
+    for (int lane = 0; lane < width; ++lane) { held = held && condition.v[lane] != 0; }
+    return held;
+  }
+};
+
+// In templates nvcc 13.0 does not know what is chosen from.
+#define TERSUM_CHOICES(of)                                                                         \
+  TERSUM_OPERATOR vector_value<of> select(vector_value<integers> const& condition,                 \
+                                          vector_value<of> const& chosen,                          \
+                                          vector_value<of> const& other)                           \
+  {                                                                                                \
+    return condition.v != integers{} ? chosen.v : other.v;                                         \
+  }                                                                                                \
+  TERSUM_OPERATOR vector_value<of> smaller(vector_value<of> const& a, vector_value<of> const& b)   \
+  {                                                                                                \
+    return smaller(a.v, b.v);                                                                      \
+  }                                                                                                \
+  TERSUM_OPERATOR vector_value<of> larger(vector_value<of> const& a, vector_value<of> const& b)    \
+  {                                                                                                \
+    return larger(a.v, b.v);                                                                       \
+  }
+TERSUM_CHOICES(floats)
+TERSUM_CHOICES(words)
+TERSUM_CHOICES(integers)
+#undef TERSUM_CHOICES
+
+TERSUM_OPERATOR vector_value<floats> smaller_size(vector_value<floats> const& a,
+                                                  vector_value<floats> const& b)
+{
+  return smaller(a, b);
+}
+TERSUM_OPERATOR vector_value<floats> larger_size(vector_value<floats> const& a,
+                                                 vector_value<floats> const& b)
+{
+  return larger(a, b);
+}
+
+TERSUM_OPERATOR vector_value<words> to_bits(vector_value<floats> const& v) { return to_bits(v.v); }
+TERSUM_OPERATOR vector_value<floats> from_bits(vector_value<words> const& v)
+{
+  return from_bits(v.v);
+}
+TERSUM_OPERATOR vector_value<integers> to_integers(vector_value<words> const& v)
+{
+  return (integers)v.v;
+}
+TERSUM_OPERATOR vector_value<words> to_words(vector_value<integers> const& v) { return (words)v.v; }
+
+TERSUM_OPERATOR vector_value<floats> fma(vector_value<floats> const& a,
+                                         vector_value<floats> const& b,
+                                         vector_value<floats> const& c)
+{
+  return fma(a.v, b.v, c.v);
+}
+
+template <int Offset>
+TERSUM_OPERATOR vector_value<words> rounded_bits(vector_value<floats> const& v, float scale)
+{
+  return rounded_bits<Offset>(v.v, scale);
+}
+
+TERSUM_OPERATOR vector_value<integers> truncate(vector_value<floats> const& v)
+{
+  return __builtin_convertvector(v.v, integers);
+}
+
+#if TERSUM_SIMD_WIDTH >= 8
+//! The sums of signed bytes, from `least` to 127.
+TERSUM_OPERATOR vector_value<words> add_bytes(vector_value<words> const& a,
+                                              vector_value<words> const& b,
+                                              vector_value<words> const& least)
+{
+#if TERSUM_SIMD_WIDTH == 16
+  return (words)_mm512_max_epi8(_mm512_adds_epi8((__m512i)a.v, (__m512i)b.v), (__m512i)least.v);
 #else
-  floats found;
-  TERSUM_UNROLL
-  for (int lane = 0; lane < width; ++lane) { found[lane] = table[number[lane]]; }
-  return found;
+  return (words)_mm256_max_epi8(_mm256_adds_epi8((__m256i)a.v, (__m256i)b.v), (__m256i)least.v);
 #endif
+}
+#endif
+
+template <class Vector>
+struct stored_lanes {
+  typename vector_value<Vector>::element at[width];
+  TERSUM_OPERATOR explicit stored_lanes(Vector v) { __builtin_memcpy(at, &v, sizeof(v)); }
+};
+
+TERSUM_OPERATOR vector_value<floats> values_of(float const (&of)[width]) { return load(of); }
+TERSUM_OPERATOR vector_value<words> values_of(std::uint32_t const (&of)[width])
+{
+  return load_words(of);
+}
+
+// Arrays, not elements of vectors: so compilers make vectors of the loop again if the function has no branches.
+template <class Function, class... Vectors>
+TERSUM_OPERATOR auto by_lanes(Function const& function, vector_value<Vectors> const&... of)
+{
+  decltype(function(of.v[0]...)) results[width];
+  [&](auto const&... from) {
+    for (int lane = 0; lane < width; ++lane) { results[lane] = function(from.at[lane]...); }
+  }(stored_lanes<Vectors>(of.v)...);
+  return values_of(results);
 }

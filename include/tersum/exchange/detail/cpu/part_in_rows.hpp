@@ -71,7 +71,7 @@ struct chunk_codes<Quantizer, Size> {
     instruction_set set, std::uint32_t const* from, float scale, float* values, bool fresh)
   {
     if (fresh) { std::fill_n(values, Size, 0.0f); }
-    add_scaled(set, reinterpret_cast<element const*>(from), scale, values, std::size_t{Size});
+    fused_add(set, scale, reinterpret_cast<element const*>(from), values, Size, values);
   }
 };
 
