@@ -152,8 +152,7 @@ void compare_rests(bool sends)
                                  gradient.data(),
                                  whole.data(),
                                  sends ? sent.data() : nullptr,
-                                 0u,
-                                 residual.data(),
+                                 detail::kept_at<float>{residual.data(), 0},
                                  count);
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < count; ++i) {

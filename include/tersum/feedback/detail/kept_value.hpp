@@ -43,6 +43,33 @@ template <class Residual>
   }
 }
 
+//! @brief Where feedback keeps values of a chunk, in place of a pointer: CPU kernels round to what is kept where they store.
+template <class Residual>
+struct kept_at {
+  Residual* to;
+  std::uint32_t draw;  //!< Of the first coordinate.
+
+  template <class Index>
+  [[nodiscard]] TERSUM_HOST_INLINE kept_at operator+(Index index) const
+  {
+    return {to + index, draw + static_cast<std::uint32_t>(index) * draw_stride};
+  }
+};
+
+//! Stores a value as vectors store theirs.
+//! @{
+template <class Element>
+TERSUM_HOST_INLINE void store_value(Element* to, float value)
+{
+  *to = from_float<Element>(value);
+}
+template <class Residual>
+TERSUM_HOST_INLINE void store_value(kept_at<Residual> const& at, float value)
+{
+  *at.to = kept_value<Residual>(value, at.draw);
+}
+//! @}
+
 //! @brief What is kept of an element of a matrix. Below the bound are 2^25 steps without a flag; beyond it, what a wire made or lost.
 inline constexpr float kept_below = 0x1p80f;
 [[nodiscard]] TERSUM_INLINE float kept_of_matrix(float v)

@@ -135,24 +135,6 @@ TERSUM_TARGET void reduce_stretch(Element* to,
   for (; i < count; ++i) { to[i] = Op{}(a[i], b[i]); }
 }
 
-//! @brief to[i] = factor * a[i] + b[i] with one rounding.
-template <class Element>
-TERSUM_TARGET inline void fused_add(
-  float factor, Element const* a, float const* b, int count, float* to)
-{
-  int i = 0;
-  // The product is exact, and instruction sets without an fma make one of many instructions.
-  if (factor * factor == 1.0f) {
-    for (; i + width <= count; i += width) {
-      store(to + i, broadcast(factor) * load_values(a + i) + load(b + i));
-    }
-  }
-  for (; i + width <= count; i += width) {
-    store(to + i, fma_of_few_bits(broadcast(factor), load_values(a + i), load(b + i)));
-  }
-  for (; i < count; ++i) { to[i] = ::fmaf(factor, to_float(a[i]), b[i]); }
-}
-
 //! @brief to[i] = from[i] + residual[i] in float.
 template <class Element, class Residual>
 TERSUM_TARGET inline void add_residual(Element const* from,
@@ -170,29 +152,32 @@ TERSUM_TARGET inline void add_residual(Element const* from,
 }
 
 //! Stores what feedback keeps, `kept_value` of each, or scales, `kept_scale` of numbers that are not too large.
-TERSUM_SIMD void store_kept(float* to, floats v, std::uint32_t) { store(to, v); }
+TERSUM_SIMD void store_values(kept_at<float> const& at, floats v) { store(at.to, v); }
 
-TERSUM_SIMD void store_kept(bfloat16* to, floats v, std::uint32_t first_draw)
+TERSUM_SIMD void store_values(kept_at<bfloat16> const& at, floats v)
 {
-  words const draw  = (lane_index() * draw_stride + first_draw) & 0xffffu;
+  words const draw  = (lane_index() * draw_stride + at.draw) & 0xffffu;
   words const bits  = to_bits(v);
   words const moved = (bits & 0x7fffffffu) < largest_kept ? bits + draw : bits;
-  store_upper_halves(to, moved);
+  store_upper_halves(at.to, moved);
 }
 
-//! @brief residual[i] = kept_value(from[i]).
-template <class Residual>
-TERSUM_TARGET inline void keep_values(float const* from,
-                                      std::uint32_t draw,
-                                      Residual* residual,
-                                      std::size_t count)
+//! @brief to[i] = factor * a[i] + b[i] with one rounding.
+template <class Element, class To>
+TERSUM_TARGET inline void fused_add(
+  float factor, Element const* a, float const* b, int count, To to)
 {
-  std::size_t const whole = count - count % width;  // which g++ 12 sees to leave nothing of a chunk
-  std::size_t i           = 0;
-  for (; i < whole; i += width, draw += width * draw_stride) {
-    store_kept(residual + i, load(from + i), draw);
+  int i = 0;
+  // The product is exact, and instruction sets without an fma make one of many instructions.
+  if (factor * factor == 1.0f) {
+    for (; i + width <= count; i += width) {
+      store_values(to + i, broadcast(factor) * load_values(a + i) + load(b + i));
+    }
   }
-  for (; i < count; ++i, draw += draw_stride) { residual[i] = kept_value<Residual>(from[i], draw); }
+  for (; i + width <= count; i += width) {
+    store_values(to + i, fma_of_few_bits(broadcast(factor), load_values(a + i), load(b + i)));
+  }
+  for (; i < count; ++i) { store_value(to + i, ::fmaf(factor, to_float(a[i]), b[i])); }
 }
 
 //! @brief Whether values can be sent as elements of this type: see `sendable_below`.
@@ -229,21 +214,20 @@ template <class Sent, class Element, class Residual>
 TERSUM_TARGET inline void keep_finite_residual(Element const* gradient,
                                                float const* whole,
                                                Sent const* sent,
-                                               std::uint32_t draw,
-                                               Residual* residual,
+                                               kept_at<Residual> residual,
                                                std::size_t count)
 {
   std::size_t i = 0;
-  for (; i + width <= count; i += width, draw += width * draw_stride) {
+  for (; i + width <= count; i += width) {
     floats rest = load(whole + i);
     if (sent != nullptr) { rest = rest - load_values(sent + i); }
     auto const known = are_sendable<Sent>(load_values(gradient + i)) & are_sendable<float>(rest);
-    store_kept(residual + i, known ? rest : load_values(residual + i), draw);
+    store_values(residual + i, known ? rest : load_values(residual.to + i));
   }
-  for (; i < count; ++i, draw += draw_stride) {
+  for (; i < count; ++i) {
     float const rest = sent == nullptr ? whole[i] : whole[i] - to_float(sent[i]);
     if (is_sendable<Sent>(to_float(gradient[i])) && is_finite(rest)) {
-      residual[i] = kept_value<Residual>(rest, draw);
+      store_value(residual + i, rest);
     }
   }
 }
@@ -258,7 +242,7 @@ TERSUM_SIMD std::uint32_t largest_lane(words v)
 
 //! @brief to[i] = from[i] * factor, converted. Returns whether all of from[i] are finite.
 template <class From, class To>
-TERSUM_TARGET inline bool convert_values(From const* from, To* to, float factor, std::size_t count)
+TERSUM_TARGET inline bool convert_values(From const* from, To to, float factor, std::size_t count)
 {
   words largest           = {};
   std::size_t const whole = count - count % width;
@@ -271,7 +255,7 @@ TERSUM_TARGET inline bool convert_values(From const* from, To* to, float factor,
   for (std::size_t i = whole; i < count; ++i) {
     float const v = to_float(from[i]);
     most          = maximum(most, float_bits(v) & 0x7fffffffu);
-    to[i]         = from_float<To>(v * factor);
+    store_value(to + i, v * factor);
   }
   return most < 0x7f800000u;
 }
@@ -407,7 +391,7 @@ TERSUM_SIMD void store_values(multiplied<Element, Scale, Keeps> const& at, float
   store_values(at.to, within_range<Element>(v * raised));
   if constexpr (Keeps) {
     floats const next = average_squares<Scale>(v, kept, raised, at.steps, at.inverse);
-    store_kept(at.scales, next, at.draw);
+    store_values(kept_at<Scale>{at.scales, at.draw}, next);
   }
 }
 

@@ -127,7 +127,6 @@ void encode_chunk(instruction_set set, Codec const& codec, Arguments&&... argume
 TERSUM_KERNEL(fused_add)
 TERSUM_KERNEL(add_residual)
 TERSUM_KERNEL(convert_sendable)
-TERSUM_KERNEL(keep_values)
 TERSUM_KERNEL(keep_finite_residual)
 TERSUM_KERNEL(convert_values)
 TERSUM_KERNEL(add_values)

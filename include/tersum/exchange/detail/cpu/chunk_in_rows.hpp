@@ -117,18 +117,23 @@ class chunk_in_rows {
     return room;
   }
 
+  //! Where feedback keeps values, and how it rounds them.
+  [[nodiscard]] kept_at<kept_element> to_keep(kept_element* to) const
+  {
+    return {to, draw_of_kept(args, number(), args.rank)};
+  }
+
   //! Writes what feedback keeps of the chunk.
   //! @param values  What was to be sent.
-  //! @param lost    What is missing in what was sent.
-  void keep(float const* values, float const* lost, kept_element* to) const
+  //! @param sent    What was sent, over `factor`, negative. It is overwritten.
+  void keep(float const* values, float factor, array& sent, kept_element* to) const
   {
-    std::uint32_t draw = draw_of_kept(args, number(), args.rank);
+    auto const at = to_keep(to);
     if constexpr (has_adds_lost<typename Codec::feedback_type>) {
-      keep_values(set, lost, draw, to, entry.length);
+      fused_add(set, factor, +sent, values, length(), at);
     } else {
-      for (int i = 0; i < length(); ++i, draw += draw_stride) {
-        to[i] = kept_value<kept_element>(after(values[i], lost[i], to[i]), draw);
-      }
+      fused_add(set, factor, +sent, values, length(), +sent);
+      for (int i = 0; i < length(); ++i) { store_value(at + i, after(values[i], sent[i], to[i])); }
     }
   }
 

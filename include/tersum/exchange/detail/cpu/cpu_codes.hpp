@@ -224,21 +224,21 @@ class cast_in_rows : chunk_in_rows<Codec, Element> {
       convert_sendable(set, measured, values, args.parts.largest, wire_, std::size_t{size});
     }
     if (step_is_poisoned(args)) { return; }
-    auto* const kept   = this->kept();
-    std::uint32_t draw = draw_of_kept(args, this->number(), args.rank);
+    auto* const kept = this->kept();
+    auto const at    = this->to_keep(kept);
     if constexpr (has_adds_lost<typename Codec::feedback_type> && !in_metric<Codec>) {
       wire_element const* const sent = stays_ ? nullptr : wire_;
-      keep_finite_residual(set, measured, whole, sent, draw, kept, entry.length);
+      keep_finite_residual(set, measured, whole, sent, at, entry.length);
     } else {
       alignas(64) array own;
       // What is missing of a zero is a zero; in a metric it is a positive one.
       std::fill_n(own, size, in_metric<Codec> ? -0.0f : 0.0f);
       if (!stays_) { static_cast<void>(convert_values(set, wire_, own, 1.0f, entry.length)); }
       this->to_own_units(own);
-      for (std::uint32_t i = 0; i < entry.length; ++i, draw += draw_stride) {
+      for (std::uint32_t i = 0; i < entry.length; ++i) {
         float const rest = this->after(whole[i], math::subtract(whole[i], own[i]), kept[i]);
         if (is_sendable<wire_element>(to_float(measured[i])) && is_kept<Codec>(rest)) {
-          kept[i] = kept_value<residual_element<Codec>>(rest, draw);
+          store_value(at + i, rest);
         }
       }
     }
@@ -289,24 +289,16 @@ class codes_in_rows : chunk_in_rows<Codec, Element> {
       auto* const to  = this->kept();
       auto const step = args.steps[number()];
       alignas(64) array own;
-      if (!stays()) {
+      float factor = -0.0f;
+      if (stays()) {
+        std::fill_n(own, size, 0.0f);
+      } else {
         code(dither, from, source{this->gradient(), to}, own);
         this->rotate_back(own);
         this->to_own_units(own);
+        factor = -(step.decode * static_cast<float>(args.world));
       }
-      if (step_is_poisoned(args)) { return; }
-      if (stays()) {
-        this->keep(from, from, to);
-        return;
-      }
-      float const decoded = -(step.decode * static_cast<float>(args.world));
-      if constexpr (has_adds_lost<typename Codec::feedback_type> &&
-                    std::is_same_v<kept_element, float>) {
-        fused_add(set, decoded, own, from, this->length(), to);
-      } else {
-        fused_add(set, decoded, own, from, this->length(), own);
-        this->keep(from, own, to);
-      }
+      if (!step_is_poisoned(args)) { this->keep(from, factor, own, to); }
     });
   }
 

@@ -42,7 +42,7 @@ struct cpu_parts {
     });
     if constexpr (sharding<Codec>) {
       share_cut_chunks(map);
-      if constexpr (feeds_back<Codec>) { keep_residual(map); }
+      keep_residual(map);
     }
   }
 
@@ -84,7 +84,7 @@ struct cpu_parts {
         }
       });
     if (!step_is_poisoned(args)) {
-      if constexpr (feeds_back<Codec> && !publishing<Codec>) { keep_residual(make_part_map(args)); }
+      keep_residual(make_part_map(args));
       if constexpr (owner_feeds_back<Codec>) {
         std::uint32_t const* const own = args.parts.gathered + map.begin(args.rank);
         each_owned(make_part_map(args), [&]<class Chunk>(Chunk const& chunk) {
@@ -146,9 +146,14 @@ struct cpu_parts {
     std::fill(words + rest.begin, words + rest.end, 0u);
   }
 
-  //! Writes what this rank's encodings lost to the residuals.
+  //! Writes what this rank's encodings lost to the residuals; what is published has done so.
+  //! @{
   template <class Map>
-  void keep_residual(Map const& map) const
+  void keep_residual(Map const&) const
+  {
+  }
+  template <class Map>
+  requires(feeds_back<Codec> && !publishing<Codec>) void keep_residual(Map const& map) const
   {
     each_chunk(map, [&](auto const& chunk) {
       chunk.read([&](float const* given) {
@@ -156,6 +161,7 @@ struct cpu_parts {
       });
     });
   }
+  //! @}
 
   //! Copies chunks that a boundary cuts from the part of their first rank to the others.
   template <class Map>

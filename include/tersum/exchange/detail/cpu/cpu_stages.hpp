@@ -216,7 +216,7 @@ template <class Codec, class Element>
                   selection.places,
                   work.numbers.least_selected}
     .run(energy, selection.scratch->header, selection_turn(args));
-  if constexpr (!has_parts<Codec>) {
+  if (!has_parts<Codec>) {
     std::uint64_t const words =
       static_cast<std::uint64_t>(selection.rule.capacity) * selection.rule.unit_words;
     std::uint64_t const used = selection.scratch->header.base[0];

@@ -233,16 +233,15 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
   //! rank of a sharded exchange knows of values in all shards, and others may have lost them.
   void keep_lost(std::uint32_t const* part, float const* given, kept_element* to) const
   {
-    alignas(64) array lost{};
+    alignas(64) array sent{};
     if (travels()) {
       if (!is_finite(scale_in(part))) { return; }
-      values sent;
-      add(part, 1.0f, sent);
-      from_rows(sent.rows, +lost);
-      this->to_own_units(lost);
+      values v;
+      add(part, 1.0f, v);
+      from_rows(v.rows, +sent);
+      this->to_own_units(sent);
     }
-    fused_add(set, -1.0f, +lost, given, size, +lost);
-    this->keep(given, lost, to);
+    this->keep(given, -1.0f, sent, to);
   }
 
   //! Writes what the owner keeps of a chunk of its part, of which so much was lost.
@@ -251,8 +250,8 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
     alignas(64) array lost;
     from_rows(v.rows, +lost);
     this->to_own_units(lost);
-    keep_values(
-      set, lost, draw_of_kept(args, number(), second_rank), owner_kept(), std::size_t{size});
+    kept_at<kept_element> const at{owner_kept(), draw_of_kept(args, number(), second_rank)};
+    static_cast<void>(convert_values(set, +lost, at, 1.0f, std::size_t{size}));
   }
 
  private:
