@@ -83,11 +83,13 @@ struct divided {
   Scale const* scales;
   float least;  //!< What the scales are raised to.
 
-  [[nodiscard]] TERSUM_INLINE divided operator+(int index) const
+  template <class Index>
+  [[nodiscard]] TERSUM_INLINE divided operator+(Index index) const
   {
     return {from + index, scales + index, least};
   }
-  [[nodiscard]] TERSUM_INLINE float operator[](int index) const
+  template <class Index>
+  [[nodiscard]] TERSUM_INLINE float operator[](Index index) const
   {
     return to_float(from[index]) / raised_scale(to_float(scales[index]), least);
   }

@@ -99,7 +99,7 @@ TERSUM_SIMD void chunk_signs(std::uint64_t chunk,
                              std::uint64_t key,
                              std::uint32_t (&out)[sign_room<Size>])
 {
-  if constexpr (!Rotated) { return; }
+  if (!Rotated) { return; }
   // A chunk's words share the upper half of their number.
   std::uint64_t const first = chunk * (Size / 32);
   std::uint32_t const high =
@@ -141,7 +141,7 @@ TERSUM_SIMD void load_rows(From from, std::uint32_t const* signs, float* rows)
       TERSUM_UNROLL
       for (int s = 0; s < shape::split; ++s) {
         eight[s] = load_values(from + (q * quarter + o + s * width));
-        if constexpr (Fetch) {
+        if (Fetch) {
           constexpr std::uintptr_t ahead = tuning{}.cpu.read_ahead * 3 / 2;
           fetch_beyond<false, ahead>(from + (q * quarter + o + s * width));
         }
@@ -149,13 +149,13 @@ TERSUM_SIMD void load_rows(From from, std::uint32_t const* signs, float* rows)
           eight[s] = from_bits(to_bits(eight[s]) ^ sign_mask(signs, o / 8, q, s));
         }
       }
-      if constexpr (Rotate) { neighbour_butterflies(eight); }
+      if (Rotate) { neighbour_butterflies(eight); }
       TERSUM_UNROLL
       for (int s = 0; s < shape::split; ++s) { v[s][q] = eight[s]; }
     }
     TERSUM_UNROLL
     for (int s = 0; s < shape::split; ++s) {
-      if constexpr (Rotate) { row_butterflies<0, 2>(v[s]); }
+      row_butterflies<0, Rotate ? 2 : 0>(v[s]);
       if constexpr (shape::joined) {
         // Groups o and o+8 of quarters 0 and 2, then of 1 and 3.
         store(rows + 2 * o, join_halves<0>(v[s][0], v[s][2]));
@@ -196,13 +196,13 @@ TERSUM_SIMD void store_rows(To to, std::uint32_t const* signs, float scale, floa
           eight[s] = load(rows + q * quarter + o + s * width);
         }
       }
-      if constexpr (Rotate) { neighbour_butterflies(eight); }
+      if (Rotate) { neighbour_butterflies(eight); }
       TERSUM_UNROLL
       for (int s = 0; s < shape::split; ++s) { v[s][q] = eight[s]; }
     }
     TERSUM_UNROLL
     for (int s = 0; s < shape::split; ++s) {
-      if constexpr (Rotate) { row_butterflies<0, 2>(v[s]); }
+      row_butterflies<0, Rotate ? 2 : 0>(v[s]);
       TERSUM_UNROLL
       for (int q = 0; q < 4; ++q) {
         floats factor = broadcast(scale);
@@ -253,7 +253,7 @@ TERSUM_SIMD void butterflies_of_rows(float* first_row, [[maybe_unused]] To beyon
     floats v[static_cast<std::size_t>(together)];
     TERSUM_UNROLL
     for (int i = 0; i < together; ++i) {
-      if constexpr (Fetch) { fetch_beyond<true>(beyond + (first + i * apart)); }
+      if (Fetch) { fetch_beyond<true>(beyond + (first + i * apart)); }
       v[i] = load(first_row + first + i * apart);
     }
     row_butterflies<0, Last - First>(v);
@@ -384,7 +384,7 @@ TERSUM_SIMD void move_codes(int block, int part, words (&packed)[Bits], Words* m
   Words* const first   = memory + group_of<Size>(block, part, 0) * bits;
   Words* const upper   = memory + group_of<Size>(block, part, width - 1) * bits - 7 * bits;
   constexpr auto whole = sizeof(words);
-  if constexpr (!Store) {
+  if (!Store) {
     TERSUM_UNROLL
     for (int w = 0; w < bits; ++w) {
       if (begins_line<float*>(w * width)) {
@@ -394,7 +394,7 @@ TERSUM_SIMD void move_codes(int block, int part, words (&packed)[Bits], Words* m
   }
   if constexpr (in_vectors<Size, bits>) {
     constexpr int count = words_at_first<Size, bits>;
-    if constexpr (Store && rows_of<Size>::halved) {
+    if (Store && rows_of<Size>::halved) {
       TERSUM_UNROLL
       for (int w = 0; w < bits; ++w) { packed[w] = alternate_halves(packed[w]); }
     }
@@ -407,20 +407,20 @@ TERSUM_SIMD void move_codes(int block, int part, words (&packed)[Bits], Words* m
         copy_words<Store>(&packed[w], first + w * width, whole);
       } else {
         std::uint32_t both[width];
-        if constexpr (Store) { store(both, packed[w]); }
+        if (Store) { store(both, packed[w]); }
         copy_words<Store>(both, first + w * width, whole / 2);
         copy_words<Store>(both + width / 2, upper, whole / 2);
         packed[w] = load_words(both);
       }
     }
     if constexpr (!Store) { move_groups<false>(packed); }
-    if constexpr (!Store && rows_of<Size>::halved) {
+    if (!Store && rows_of<Size>::halved) {
       TERSUM_UNROLL
       for (int w = 0; w < bits; ++w) { packed[w] = part_halves(packed[w]); }
     }
   } else {
     std::uint32_t lanes[Bits][width];
-    if constexpr (Store) { __builtin_memcpy(lanes, packed, sizeof(lanes)); }
+    if (Store) { __builtin_memcpy(lanes, packed, sizeof(lanes)); }
     for (int lane = 0; lane < width; ++lane) {
       Words* const group = (lane < 8 ? first : upper) + lane % 8 * bits;
       TERSUM_UNROLL
@@ -428,6 +428,6 @@ TERSUM_SIMD void move_codes(int block, int part, words (&packed)[Bits], Words* m
         copy_words<Store>(&lanes[w][lane], group + w, sizeof(lanes[w][lane]));
       }
     }
-    if constexpr (!Store) { __builtin_memcpy(packed, lanes, sizeof(lanes)); }
+    if (!Store) { __builtin_memcpy(packed, lanes, sizeof(lanes)); }
   }
 }

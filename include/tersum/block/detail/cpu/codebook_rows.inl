@@ -16,7 +16,7 @@ TERSUM_TARGET void rotate_to_rows(std::uint64_t sign_key,
   std::uint32_t signs[sign_room<Size>];
   chunk_signs<Size, Rotate>(chunk, sign_key, signs);
   load_rows<Size, Rotate, Rotate>(from, signs, rows);
-  if constexpr (Rotate) {
+  if (Rotate) {
     middle_rows<Size>(rows);
     wire_rows<Size, false>(rows, from);
   }
@@ -29,7 +29,7 @@ TERSUM_TARGET void rotate_from_rows(
 {
   std::uint32_t signs[sign_room<Size>];
   chunk_signs<Size, Rotate>(chunk, sign_key, signs);
-  if constexpr (Rotate) {
+  if (Rotate) {
     wire_rows<Size, true>(rows, to);
     middle_rows<Size>(rows);
   }

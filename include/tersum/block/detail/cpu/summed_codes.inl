@@ -152,12 +152,12 @@ TERSUM_SIMD void encode_rows(Codec const& codec,
   floats v[extent(columns)];
   TERSUM_UNROLL
   for (int m = 0; m < columns; ++m) { v[m] = load(first_row + (4 * m + C) * stride); }
-  if constexpr (levels > 2) { row_butterflies<0, levels - 2>(v); }
+  row_butterflies<0, levels - 2>(v);
   TERSUM_UNROLL
   for (int m = 0; m < columns; ++m) {
     source.template fetch_beyond<Keep>(offset + (4 * m + C) * stride);
     // As many words as a row makes.
-    if constexpr (Codec::lanes::bits >= 4) {
+    if (Codec::lanes::bits >= 4) {
       fetch_beyond<true>(payload + (4 * m + C) * (width * Codec::lanes::bits / 32));
     }
     words const byte = (random[m / 4][m % 4] >> static_cast<std::uint32_t>(8 * C)) & 0xffu;
@@ -165,7 +165,7 @@ TERSUM_SIMD void encode_rows(Codec const& codec,
       shifted_code(codec.coder.quantizer, vector_value<floats>(v[m]), scale, byte).v;
     pack_row<Codec, C>(field, m, packed);
     finish(packed[(4 * m + C) / Codec::lanes::lanes]);
-    if constexpr (Keep) {
+    if (Keep) {
       integers const code =
         (integers)((field >> code_shift<quantizer>)&0xffu) - quantizer::max_level;
       store(first_row + (4 * m + C) * stride, __builtin_convertvector(code, floats));
@@ -194,13 +194,13 @@ TERSUM_SIMD void encode_block(Codec const& codec,
   constexpr int levels = Codec::rotates_chunks ? shape::wire_levels : 0;
 
   // Sixteen wire positions of a lane share a draw: rows 0 to 15, and 16 to 31.
-  constexpr int draws = shape::in_block / 16;
-  words random[extent(draws)][4];
+  constexpr int draws            = shape::in_block / 16;
+  words random[extent(draws)][4] = {};
   if constexpr (dither::rounds > 0) {
     words neighbour = lane_index() & 7u;
-    if constexpr (width == 4) { neighbour += static_cast<std::uint32_t>(4 * part); }
+    if (width == 4) { neighbour += static_cast<std::uint32_t>(4 * part); }
     words place = neighbour * static_cast<std::uint32_t>(chunk_order<size>::rows / 16);
-    if constexpr (shape::joined) {
+    if (shape::joined) {
       constexpr int upper = shape::halved ? 1 : shape::upper_block * chunk_order<size>::block / 16;
       place += (lane_index() >> 3) * static_cast<std::uint32_t>(upper);
     }
@@ -217,12 +217,6 @@ TERSUM_SIMD void encode_block(Codec const& codec,
       TERSUM_UNROLL
       for (int w = 0; w < 4; ++w) { random[d][w] ^= dither::mask(key); }
     }
-  } else {
-    TERSUM_UNROLL
-    for (int d = 0; d < draws; ++d) {
-      TERSUM_UNROLL
-      for (int w = 0; w < 4; ++w) { random[d][w] = words{}; }
-    }
   }
 
   float* const first_row = rows + first_row_of<size>(block, part);
@@ -236,7 +230,7 @@ TERSUM_SIMD void encode_block(Codec const& codec,
   encode_rows<Codec, Keep, 1>(codec, scale, source, offset, first_row, random, payload, packed);
   encode_rows<Codec, Keep, 2>(codec, scale, source, offset, first_row, random, payload, packed);
   encode_rows<Codec, Keep, 3>(codec, scale, source, offset, first_row, random, payload, packed);
-  if constexpr (!Codec::reducer_type::biased) {
+  if (!Codec::reducer_type::biased) {
     constexpr std::uint32_t lift =
       lanes::ones * (lanes::limit + 1u - static_cast<std::uint32_t>(quantizer::max_level));
     TERSUM_UNROLL
@@ -246,7 +240,7 @@ TERSUM_SIMD void encode_block(Codec const& codec,
 }
 
 //! @brief Encodes one chunk. `own`, if it is not null, receives the codes as values, without their step.
-template <class Codec, chunk_pointer From, class Source>
+template <class Codec, chunk_pointer From, class Source, class Own>
 TERSUM_TARGET inline void encode_chunk(Codec const& codec,
                                        dither_key const& key,
                                        std::uint64_t sign_key,
@@ -255,10 +249,11 @@ TERSUM_TARGET inline void encode_chunk(Codec const& codec,
                                        From from,
                                        Source const& source,
                                        std::uint32_t* chunk_words,
-                                       float* own)
+                                       Own own)
 {
-  constexpr int size = Codec::chunk_size;
-  using shape        = rows_of<size>;
+  constexpr int size   = Codec::chunk_size;
+  constexpr bool keeps = std::is_pointer_v<Own>;
+  using shape          = rows_of<size>;
   alignas(64) float rows[extent(size)];
   std::uint32_t signs[sign_room<size>];
   chunk_signs<size, Codec::rotates_chunks>(chunk, sign_key, signs);
@@ -266,14 +261,13 @@ TERSUM_TARGET inline void encode_chunk(Codec const& codec,
   if (Codec::rotates_chunks) { middle_rows<size>(rows); }
   for (int block = 0; block < shape::blocks; ++block) {
     for (int part = 0; part < shape::split; ++part) {
-      encode_block<Codec, feeds_back<Codec>>(
-        codec, key, chunk, scale, source, block, part, rows, chunk_words);
+      encode_block<Codec, keeps>(codec, key, chunk, scale, source, block, part, rows, chunk_words);
     }
   }
   // Done after the blocks, not in each: behind a comparison there compilers would move all that computes the codes, away
   // from where its operands were loaded.
   if (scale == 0.0f) { std::fill_n(chunk_words, size / Codec::lanes::lanes, Codec::zero_word); }
-  if constexpr (feeds_back<Codec>) {
+  if constexpr (keeps) {
     if (Codec::rotates_chunks) {
       wire_rows<size, false>(rows, from);
       middle_rows<size>(rows);
@@ -338,7 +332,7 @@ TERSUM_SIMD void decode_block(int world,
       }
       if (tracks<Codec>) { squares = squares + v[c] * v[c]; }  // integers below 2^24: exact
     }
-    if constexpr (levels > 0) { row_butterflies<0, (levels < 2 ? levels : 2)>(v); }
+    row_butterflies<0, minimum(levels, 2)>(v);
     TERSUM_UNROLL
     for (int c = 0; c < 4; ++c) {
       To const at = to + (static_cast<int>(first_row - rows) + (4 * m + c) * stride);

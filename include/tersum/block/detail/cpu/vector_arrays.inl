@@ -52,6 +52,15 @@ TERSUM_SIMD floats load_any_nan(half const* from)
 
 TERSUM_SIMD floats load_values(half const* from) { return quiet(load_any_nan(from)); }
 
+//! Values of a chunk in the units of a metric.
+template <class Element, class Scale>
+TERSUM_SIMD floats load_values(divided<Element, Scale> const& from)
+{
+  fetch_beyond<false>(from.from);
+  fetch_beyond<false>(from.scales);
+  return load_values(from.from) / larger(load_values(from.scales), broadcast(from.least));
+}
+
 TERSUM_SIMD void store_values(float* to, floats v) { store(to, v); }
 
 //! Rounds to bfloat16s, in the upper halves of the words. The lower halves are undefined.
@@ -241,8 +250,8 @@ TERSUM_SIMD std::uint32_t largest_lane(words v)
 }
 
 //! @brief to[i] = from[i] * factor, converted. Returns whether all of from[i] are finite.
-template <class From, class To>
-TERSUM_TARGET inline bool convert_values(From const* from, To to, float factor, std::size_t count)
+template <chunk_pointer From, class To>
+TERSUM_TARGET inline bool convert_values(From from, To to, float factor, std::size_t count)
 {
   words largest           = {};
   std::size_t const whole = count - count % width;
@@ -295,15 +304,6 @@ TERSUM_TARGET inline void add_values(Element const* a,
     add_vector(a + i, b + i, to + i);
   }
   for (; i < count; ++i) { to[i] = from_float<Element>(to_float(a[i]) + to_float(b[i])); }
-}
-
-//! Values of a chunk in the units of a metric.
-template <class Element, class Scale>
-TERSUM_SIMD floats load_values(divided<Element, Scale> const& from)
-{
-  fetch_beyond<false>(from.from);
-  fetch_beyond<false>(from.scales);
-  return load_values(from.from) / larger(load_values(from.scales), broadcast(from.least));
 }
 
 //! @brief The largest of the magnitudes, NaN above infinity.
@@ -392,16 +392,6 @@ TERSUM_SIMD void store_values(multiplied<Element, Scale, Keeps> const& at, float
   if constexpr (Keeps) {
     floats const next = average_squares<Scale>(v, kept, raised, at.steps, at.inverse);
     store_values(kept_at<Scale>{at.scales, at.draw}, next);
-  }
-}
-
-//! @brief to[i] = from[i] for whole vectors.
-template <chunk_pointer From>
-TERSUM_TARGET inline void load_whole(From from, float* to, int count)
-{
-  for (int i = 0; i < count; i += width) {
-    fetch_beyond<false>(from + i);
-    store(to + i, load_values(from + i));
   }
 }
 

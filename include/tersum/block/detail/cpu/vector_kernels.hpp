@@ -132,7 +132,6 @@ TERSUM_KERNEL(convert_values)
 TERSUM_KERNEL(add_values)
 TERSUM_KERNEL(largest_of)
 TERSUM_KERNEL(multiply_by_scales)
-TERSUM_KERNEL(load_whole)
 TERSUM_KERNEL(store_whole)
 
 // Kernels with explicit template arguments; TERSUM_LIST declares them.

@@ -91,7 +91,7 @@ class measured_in_rows : chunk_in_rows<Codec, Element> {
   {
     alignas(64) array x;
     array scratch;
-    load_whole(set, from, x, size);
+    static_cast<void>(convert_values(set, from, +x, 1.0f, std::size_t{size}));
     if constexpr (Codec::range_type::measures_rotated && !Codec::rotates_all) {
       args.codec.rotator.forward(math{}, x, scratch, this->key());
       float const root = rotation_root<Codec>(1);
@@ -187,7 +187,7 @@ class cast_in_rows : chunk_in_rows<Codec, Element> {
   //! Sends what was read, which is `whole` in units of the gradient. Without feedback nothing is kept of it.
   //! @{
   template <class From, class Whole>
-  void send_from(From const* from, Whole const*) const
+  void send_from(From from, Whole const*) const
   {
     static_cast<void>(convert_values(set, from, wire_, 1.0f, std::size_t{size}));
   }
@@ -204,10 +204,11 @@ class cast_in_rows : chunk_in_rows<Codec, Element> {
     }
   }
   template <class From, class Scale, class Whole>
-  void send_from(divided<From, Scale> const& from, Whole const* whole) const
+  requires feeds_back<Codec>
+  void send_from(divided<From, Scale> from, Whole const* whole) const
   {
     alignas(64) array quotients;
-    load_whole(set, from, quotients, size);
+    static_cast<void>(convert_values(set, from, +quotients, 1.0f, std::size_t{size}));
     send(+quotients, quotients, whole);
   }
   //! @}
@@ -215,9 +216,7 @@ class cast_in_rows : chunk_in_rows<Codec, Element> {
   //! Sends values within what the sum of all ranks can hold, and keeps the rest: all of it where nothing is sent.
   //! @param measured  What says whether a value can be sent.
   //! @param whole     The values in units of the gradient.
-  //! @{
   template <class Measured, class Value, class Whole>
-  requires feeds_back<Codec>
   void send(Measured const* measured, Value const* values, Whole const* whole) const
   {
     if (!stays_) {
@@ -243,12 +242,6 @@ class cast_in_rows : chunk_in_rows<Codec, Element> {
       }
     }
   }
-  template <class Measured, class Value, class Whole>
-  void send(Measured const*, Value const* values, Whole const*) const
-  {
-    static_cast<void>(convert_values(set, values, wire_, 1.0f, std::size_t{size}));
-  }
-  //! @}
 
   wire_element* wire_;
   bool stays_ = false;
@@ -293,7 +286,7 @@ class codes_in_rows : chunk_in_rows<Codec, Element> {
       if (stays()) {
         std::fill_n(own, size, 0.0f);
       } else {
-        code(dither, from, source{this->gradient(), to}, own);
+        code(dither, from, source{this->gradient(), to}, +own);
         this->rotate_back(own);
         this->to_own_units(own);
         factor = -(step.decode * static_cast<float>(args.world));
@@ -338,8 +331,8 @@ class codes_in_rows : chunk_in_rows<Codec, Element> {
   [[nodiscard]] bool stays() const { return selects<Codec> && place_.level == 0; }
 
   //! Encodes values of the chunk. Writes what their codes decode to, over the step, to `own` if that is not null.
-  template <class From, class Source>
-  void code(dither_key const& dither, From const* from, Source const& source, float* own) const
+  template <class From, class Source, class Own>
+  void code(dither_key const& dither, From const* from, Source const& source, Own own) const
   {
     this->in_units(from, [&](auto values) {
       this->rotated(values, [&](auto rotated) {
