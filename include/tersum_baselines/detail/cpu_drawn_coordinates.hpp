@@ -156,10 +156,14 @@ class cpu_drawn_coordinates {
       rest[k]  = residual[places[k]];
       drawn[k] = from[places[k]];
     }
-    keep_finite_residual(
-      set_, from, whole, static_cast<wire_element const*>(nullptr), 0u, residual, size);
+    keep_finite_residual(set_,
+                         from,
+                         whole,
+                         static_cast<wire_element const*>(nullptr),
+                         kept_at<float>{residual, 0},
+                         size);
     convert_sendable(set_, +drawn, own, args_.parts.largest, values() + j, count);
-    keep_finite_residual(set_, +drawn, own, values() + j, 0u, rest, count);
+    keep_finite_residual(set_, +drawn, own, values() + j, kept_at<float>{+rest, 0}, count);
     for (std::uint32_t k = 0; k < count; ++k) { residual[places[k]] = rest[k]; }
   }
 
