@@ -166,11 +166,12 @@ requires(selects<Codec>) class chunk_choice<Codec> {
     //! Where a chunk lies in the payload.
     [[nodiscard]] TERSUM_INLINE payload_place find(std::uint64_t chunk) const
     {
-      chunk_place const place = chunk_place::of(this->places[chunk]);
+      std::uint32_t const place = this->places[chunk];
+      std::uint32_t const level = place & ((1u << place_shift) - 1);
+      std::uint64_t const slot  = place >> place_shift;
       // What does not travel has no place: with one width all others have that of level 1.
-      std::uint32_t const at = several_bits<Codec> ? place.level : 1u;
-      return {place.level,
-              this->scratch->header.base[at] + std::uint64_t{place.number} * this->rule.words[at]};
+      std::uint32_t const at = several_bits<Codec> ? level : 1u;
+      return {level, this->scratch->header.base[at] + slot * this->rule.words[at]};
     }
     //! Where a chunk lies among the parts of a map.
     [[nodiscard]] TERSUM_INLINE auto find_in(auto const& map, std::uint64_t chunk) const

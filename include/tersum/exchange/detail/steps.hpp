@@ -109,12 +109,33 @@ template <class Codec>
   return selects<Codec> && step.decode == 0.0f;
 }
 
-//! @brief What `tensor_record::ratio` is after an exchange: sqrt(|sum|^2 / energy of one rank); or what it was, if there is no energy to
-//! compare with, or a chunk of the tensor is not finite, which makes both NaN or Inf. Of what lies in other ranks' shards it is what
-//! they have told.
+//! @brief Whether three quarters of a tensor's lanes are at a limit. Then the range was far too narrow for the sum, which
+//! looks no larger than the range, and is taken to have four times the energy, so that the head-room doubles.
+//! @param saturated  Lanes at a limit.
+template <class Codec>
+[[nodiscard]] TERSUM_INLINE bool is_saturated(double saturated, std::uint64_t tensor_chunks)
+{
+  return saturated >= 0.75 * Codec::chunk_size * static_cast<double>(tensor_chunks);
+}
+
+//! @brief sqrt(|sum|^2 / energy of one rank); or `before`, if there is no energy to compare with, or a chunk of the tensor is
+//! not finite, which makes both NaN or Inf.
 //!
-//! @param of_sum  Adds up, over the chunks, decode^2 times the squares of the summed codes; four times that where lanes are at a limit.
+//! @param of_sum  Adds up, over the chunks, decode^2 times the squares of the summed codes; four times that if `is_saturated`.
 //! @param energy  Squared norm of one rank: the mean over the ranks if norms were summed, otherwise the largest.
+template <class Codec>
+[[nodiscard]] TERSUM_INLINE float correlation_ratio(
+  double of_sum, double energy, int world, std::uint64_t tensor_chunks, float before)
+{
+  double const lengths =
+    static_cast<double>(world) * static_cast<double>(rotation_root<Codec>(tensor_chunks));
+  double const square = of_sum * lengths * lengths / energy;
+  // Where norms of chunks travel, a chunk whose norm is not finite is poisoned, and the square is a NaN.
+  bool const finite = norms_travel<Codec> || energy < 0x1p200;
+  return energy > 0 && finite && square < 0x1p60 ? ::sqrtf(static_cast<float>(square)) : before;
+}
+
+//! @brief What `tensor_record::ratio` is after an exchange. Of what lies in other ranks' shards it is what they have told.
 template <class Codec, class Element>
 [[nodiscard]] TERSUM_INLINE float next_ratio(exchange_args<Codec, Element> const& args,
                                              std::uint64_t tensor,
@@ -125,13 +146,7 @@ template <class Codec, class Element>
   if constexpr (tells_ratios<Codec>) {
     if (!is_own(args, record)) { return ratio_of(args, tensor, record); }
   }
-  double const lengths =
-    static_cast<double>(args.world) * static_cast<double>(rotation_root<Codec>(record.chunks));
-  double const square = of_sum * lengths * lengths / energy;
-  // Where norms of chunks travel, a chunk whose norm is not finite is poisoned, and the square is a NaN.
-  bool const finite = norms_travel<Codec> || energy < 0x1p200;
-  return energy > 0 && finite && square < 0x1p60 ? ::sqrtf(static_cast<float>(square))
-                                                 : record.ratio;
+  return correlation_ratio<Codec>(of_sum, energy, args.world, record.chunks, record.ratio);
 }
 
 //! @brief Puts the ratio of a tensor among the scalars that the ranks sum; zero if it is another rank's to tell.
@@ -184,24 +199,21 @@ TERSUM_INLINE void derive_step(exchange_args<Codec, Element> const& args, std::u
 }
 
 //! @brief What an exchange leaves of a tensor: how many lanes were at a limit, and the correlation of the ranks.
-//!
-//! Where three quarters of a tensor's lanes are at a limit the range was far too narrow for the sum, which looks no larger than the
-//! range, and is taken to have four times the energy, so that the head-room doubles.
-//! @param of_sum     As of `next_ratio`, before lanes at a limit are thought of.
+//! @param of_sum     As of `correlation_ratio`, before lanes at a limit are thought of.
 //! @param saturated  Lanes at a limit.
 //! @param norms      The agreed norms of the chunks that travelled, added up.
 template <class Codec, class Element>
 TERSUM_INLINE void finish_tensor(exchange_args<Codec, Element> const& args,
                                  std::uint64_t tensor,
-                                 double of_sum,
+                                 [[maybe_unused]] double of_sum,
                                  double saturated,
-                                 double norms)
+                                 [[maybe_unused]] double norms)
 {
-  tensor_record& record = args.records[tensor];
+  tensor_record& record                       = args.records[tensor];
+  [[maybe_unused]] std::uint64_t const chunks = record.chunks;
   if (saturates<Codec>) { record.saturated = static_cast<std::uint64_t>(saturated); }
-  if (tracks<Codec>) {
-    double const most = 0.75 * Codec::chunk_size * static_cast<double>(record.chunks);
-    if (saturates<Codec> && saturated >= most) { of_sum = 4 * of_sum; }
+  if constexpr (tracks<Codec>) {
+    if (saturates<Codec> && is_saturated<Codec>(saturated, chunks)) { of_sum = 4 * of_sum; }
     double energy = norms / args.world;
     if constexpr (!norms_travel<Codec>) {
       auto const* const agreed = static_cast<typename Codec::norm_scalar const*>(args.agreed);
