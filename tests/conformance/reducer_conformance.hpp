@@ -84,7 +84,7 @@ void check_reduce_op_laws(Op const& op = {})
 //!
 //! Codes of magnitude up to `max_level` are laid into the lanes of one wire element as the wire format has it: two's
 //! complement, or code + max_level where the reducer is `biased`. A saturating reducer then equals a loop that clamps after
-//! each addition; any other gives the exact sum in whatever order, with every rank at either end.
+//! each addition; any other gives the exact sum in whatever order, with every rank at either end, and not with one rank more.
 template <reducer Reducer>
 void check_reducer_laws(int max_level)
 {
@@ -114,6 +114,14 @@ void check_reducer_laws(int max_level)
     if (style == 2) { return random() % 2 ? max_level : -max_level; }
     return static_cast<std::int64_t>(random() % (2 * static_cast<std::uint64_t>(max_level) + 1)) -
            max_level;
+  };
+
+  // The sum that a lane of a reduced element holds.
+  auto const decode = [&](element total, int lane, int world) -> std::int64_t {
+    auto const digit = static_cast<std::int64_t>((element_bits(total) >> (lane * lane_bits)) &
+                                                 (static_cast<std::uint64_t>(span) - 1));
+    if constexpr (Reducer::biased) { return digit - std::int64_t{world} * max_level; }
+    return digit < span / 2 ? digit : digit - span;
   };
 
   mismatches wrong;
@@ -152,20 +160,23 @@ void check_reducer_laws(int max_level)
           sum += of_rank[static_cast<std::size_t>(lane)];
           if constexpr (Reducer::saturating) { sum = std::clamp(sum, -end, end); }
         }
-        auto const decode = [&](element total) -> std::int64_t {
-          auto const digit = static_cast<std::int64_t>((element_bits(total) >> (lane * lane_bits)) &
-                                                       (static_cast<std::uint64_t>(span) - 1));
-          if constexpr (Reducer::biased) { return digit - std::int64_t{world} * max_level; }
-          return digit < span / 2 ? digit : digit - span;
-        };
-        wrong.expect(decode(in_turn), sum, world, trial, lane);
+        wrong.expect(decode(in_turn, lane, world), sum, world, trial, lane);
         if constexpr (!Reducer::saturating) {
-          wrong.expect(decode(tree[0]), sum, world, trial, lane);
+          wrong.expect(decode(tree[0], lane, world), sum, world, trial, lane);
         }
       }
     }
   }
   CHECK(wrong.report() == "");
+  if (!Reducer::saturating && largest <= 70000) {
+    // All ranks have the largest code in the first lane, and the least in others.
+    std::int64_t const digit = Reducer::biased ? 2 * max_level : max_level;
+    element total            = 0;
+    for (int rank = 0; rank <= largest; ++rank) {
+      total = op{}(total, static_cast<element>(static_cast<word>(digit)));
+    }
+    CHECK(decode(total, 0, largest + 1) != std::int64_t{largest + 1} * max_level);
+  }
 }
 
 }  // namespace tersum::tests

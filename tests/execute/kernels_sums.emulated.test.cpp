@@ -126,11 +126,6 @@ TEST_CASE("[kernels] a width for every chunk, of other sizes")
   SUBCASE("2048") { compare_places<float>(allocated<2048, 2, 4, 8>{.chunker = {.bits = 3}}); }
 }
 
-TEST_CASE("[kernels] rotated_sat2_ef equals the CPU executor")
-{
-  compare_preset(presets::rotated_sat2_ef);
-}
-
 TEST_CASE("[kernels] rotated_sat4_ef equals the CPU executor")
 {
   compare_preset(presets::rotated_sat4_ef);

@@ -36,17 +36,6 @@ TEST_CASE("[kernels] two shots of fixed chunks")
   SUBCASE("2048, 11 bits") { compare_all<float>(shot<2048, 11>{}); }
 }
 
-TEST_CASE("[kernels] two shots of fixed chunks, the other presets")
-{
-  SUBCASE("1 bit") { compare_orders<float>(presets::two_shot<1>{}, 3, true); }
-  SUBCASE("2 bits") { compare_orders<float>(presets::two_shot_2, 3, true); }
-  SUBCASE("3 bits") { compare_orders<float>(presets::two_shot_3, 3, true); }
-  SUBCASE("8 bits") { compare_orders<float>(presets::two_shot_8, 3, true); }
-  SUBCASE("1 bit up and 3 down") { compare_orders<float>(presets::two_way_shot<1, 3>{}, 3, true); }
-  SUBCASE("blocks, 4 bits") { compare_orders<float>(presets::blocks_4, 3, true); }
-  SUBCASE("blocks, 8 bits") { compare_orders<float>(presets::blocks_8, 3, true); }
-}
-
 TEST_CASE("[kernels] two shots with feedback on ranks and owners")
 {
   SUBCASE("1024, 2 bits")
