@@ -11,6 +11,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdio>
 #include <deque>
 #include <interop/faults.hpp>
 #include <mutex>
@@ -21,6 +22,14 @@
 namespace tersum::tests {
 
 namespace {
+
+//! What an exchange left behind on this rank.
+struct trial {
+  status outcome;    //!< of pieces: the first that is not ok
+  bool kept = true;  //!< the gradient of each exchange that failed is what it was
+  bool means =
+    true;  //!< each exchange that succeeded has left the mean, within the error of the codec
+};
 
 // Messages of these are longer than what transports send ahead; those of the other plan are longer still.
 constexpr std::size_t coordinates = 200003, other_coordinates = 300007;
@@ -166,22 +175,26 @@ struct one_exchange {
   exchange_memory& memory;
 };
 
-}  // namespace
-
-char const* name_of(way how)
+//! agree_on for the plan of a way, over both transports.
+status agree(way how, any_transport const& first, any_transport const& second, bool odd)
 {
-  constexpr char const* names[]{"in the wire",
-                                "direct",
-                                "two shots",
-                                "gathered",
-                                "shards",
-                                "values",
-                                "in parts",
-                                "in pieces",
-                                "agree_on"};
-  return names[static_cast<int>(how)];
+  auto const ask = [odd](auto const& codec, any_transport const& over) {
+    return agree_on(over, plan_of(codec, over, odd), 42);
+  };
+  switch (how) {
+    case way::two_shots: return ask(presets::two_shot_4, first);
+    case way::gathered: return ask(presets::gathered_4, first);
+    case way::shards: return ask(presets::sharded_4, first);
+    case way::values: return ask(presets::values_4, first);
+    default: break;
+  }
+  status const one = ask(presets::rotated_sat4, first);
+  if (how != way::in_pieces) { return one; }
+  status const two = ask(presets::rotated_sat4, second);
+  return one.ok() ? two : one;
 }
 
+//! @brief One exchange. Its rank is `odd` if it has another plan than the other ranks.
 trial exchange(way how,
                any_transport const& first,
                any_transport const& second,
@@ -218,22 +231,73 @@ trial exchange(way how,
           .means   = of[0].means && of[1].means};
 }
 
-status agree(way how, any_transport const& first, any_transport const& second, bool odd)
+}  // namespace
+
+char const* name_of(way how)
 {
-  auto const ask = [odd](auto const& codec, any_transport const& over) {
-    return agree_on(over, plan_of(codec, over, odd), 42);
+  constexpr char const* names[]{"in the wire",
+                                "direct",
+                                "two shots",
+                                "gathered",
+                                "shards",
+                                "values",
+                                "in parts",
+                                "in pieces",
+                                "agree_on"};
+  return names[static_cast<int>(how)];
+}
+
+bool fails(fault_name const& fault, way how)
+{
+  // Where agree_on itself is tried it answers unlike plans, as a refusal.
+  return fault != "late" && fault != "refused" && !(fault == "unlike" && how == way::agreement);
+}
+
+int check_fault(fault_name const& fault,
+                way how,
+                any_transport const& first,
+                any_transport const& second,
+                bool told,
+                std::function<void()> const& misbehave,
+                std::function<bool()> const& usable)
+{
+  int failures      = 0;
+  auto const expect = [&](bool ok, char const* what, status const& got) {
+    if (ok) { return; }
+    ++failures;
+    std::printf("%s, %s, rank %d: %s: \"%s\"\n",
+                fault.c_str(),
+                name_of(how),
+                first.rank(),
+                what,
+                got.message.data());
   };
-  switch (how) {
-    case way::two_shots: return ask(presets::two_shot_4, first);
-    case way::gathered: return ask(presets::gathered_4, first);
-    case way::shards: return ask(presets::sharded_4, first);
-    case way::values: return ask(presets::values_4, first);
-    default: break;
+  bool const odd = first.rank() == first.size() - 1 && (fault == "unlike" || fault == "refused");
+  if (fault == "refused") {
+    status const asked = agree(how, first, second, odd);
+    expect(asked.code == error_code::invalid_argument, "unlike plans were accepted", asked);
   }
-  status const one = ask(presets::rotated_sat4, first);
-  if (how != way::in_pieces) { return one; }
-  status const two = ask(presets::rotated_sat4, second);
-  return one.ok() ? two : one;
+  auto const tried = exchange(how, first, second, odd, misbehave);
+  expect(tried.kept, "a gradient was overwritten by an exchange that failed", tried.outcome);
+  expect(tried.means, "an exchange that succeeded did not leave the mean", tried.outcome);
+  if (fault == "late") {
+    expect(tried.outcome.ok(), "a rank that is not too late was not waited for", tried.outcome);
+  } else if (!fails(fault, how)) {
+    expect(tried.outcome.code == error_code::invalid_argument, "it was not refused", tried.outcome);
+    status const asked = agree(how, first, second, false);
+    expect(asked.ok(), "equal plans are refused after unlike ones", asked);
+    auto const next = exchange(how, first, second, false, [] {});
+    expect(next.outcome.ok() && next.means, "nothing works after a refusal", next.outcome);
+  } else if (told) {
+    expect(tried.outcome.code == error_code::transport_failed, "nobody said so", tried.outcome);
+    // What arrives late meets nothing: the transport is done with, and says so without waiting.
+    expect(!usable(), "a transport that failed can be used", first.check());
+    auto const again = exchange(how, first, second, odd, [] {});
+    expect(again.outcome.code == error_code::transport_failed && again.kept,
+           "an exchange over a transport that failed",
+           again.outcome);
+  }
+  return failures;
 }
 
 }  // namespace tersum::tests

@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <interop/any_transport.hpp>
+#include <string>
 
 namespace tersum::tests {
 
@@ -34,29 +35,25 @@ inline constexpr way all_forms[]{way::in_wire,
                                  way::agreement};
 [[nodiscard]] char const* name_of(way how);
 
-//! What an exchange left behind on this rank.
-struct trial {
-  status outcome;    //!< of pieces: the first that is not ok
-  bool kept = true;  //!< the gradient of each exchange that failed is what it was
-  bool means =
-    true;  //!< each exchange that succeeded has left the mean, within the error of the codec
-};
+//! @brief A fault: `late`, `too_late`, `stopped`, `killed`, `refused`, which is that of a rank with another plan of which agree_on is told
+//! first, or `unlike`, of which it is not.
+using fault_name = std::string;
 
-//! @brief One exchange. All memory is kept for ever, since a transport may use it after a call that did not end.
-//! @param how             The way.
-//! @param first, second   Transports; the second is used in pieces only.
-//! @param odd             Whether this rank has another plan than the other ranks.
-//! @param before_payload  Called once, before the first message that carries codes, or before agree_on.
-[[nodiscard]] trial exchange(way how,
-                             any_transport const& first,
-                             any_transport const& second,
-                             bool odd,
-                             std::function<void()> const& before_payload);
+//! Whether transports fail by a fault in a form of exchange.
+[[nodiscard]] bool fails(fault_name const& fault, way how);
 
-//! agree_on for the plan of a way, over both transports.
-[[nodiscard]] status agree(way how,
-                           any_transport const& first,
-                           any_transport const& second,
-                           bool odd);
+//! @brief What ranks must be told of a fault in one form of exchange; how many expectations failed. All memory is kept for ever, since a
+//! transport may use it after a call that did not end.
+//! @param first, second  Transports; the second is used in pieces only.
+//! @param told           Whether this rank must be told where transports fail.
+//! @param misbehave      Called once, before the first message that carries codes, or before agree_on.
+//! @param usable         Whether the transports can be used; called after they have failed.
+[[nodiscard]] int check_fault(fault_name const& fault,
+                              way how,
+                              any_transport const& first,
+                              any_transport const& second,
+                              bool told,
+                              std::function<void()> const& misbehave,
+                              std::function<bool()> const& usable);
 
 }  // namespace tersum::tests

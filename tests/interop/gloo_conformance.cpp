@@ -6,66 +6,20 @@
 
 #include <tersum/interop/gloo.hpp>
 
-#include <gloo/rendezvous/context.h>
-#include <gloo/rendezvous/file_store.h>
-#include <gloo/rendezvous/prefix_store.h>
-#include <gloo/transport/tcp/device.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <interop/conformance.hpp>
+#include <interop/gloo_processes.hpp>
 #include <interop/summed_shards.hpp>
-#include <memory>
 #include <string>
-#include <vector>
 
 namespace {
 
 using namespace tersum;
 
-std::string store_folder;
-
-std::shared_ptr<gloo::Context> connect(std::string const& name, int rank, int size)
-{
-  gloo::transport::tcp::attr attributes;
-  attributes.hostname = "127.0.0.1";
-  auto device         = gloo::transport::tcp::CreateDevice(attributes);
-  gloo::rendezvous::FileStore files(store_folder);
-  gloo::rendezvous::PrefixStore store(name, files);
-  auto context = std::make_shared<gloo::rendezvous::Context>(rank, size);
-  context->connectFullMesh(store, device);
-  return context;
-}
-
-// Runs body(rank) in so many processes; how many of them ended other than with `0` or, if they shall, by SIGKILL.
-template <class Body>
-int in_processes(int size, int killed, Body body)
-{
-  std::vector<pid_t> processes;
-  for (int rank = 0; rank < size; ++rank) {
-    pid_t const process = fork();
-    if (process == 0) {
-      int const failures = body(rank);
-      std::fflush(nullptr);
-      _exit(failures == 0 ? 0 : 1);
-    }
-    processes.push_back(process);
-  }
-  int bad = 0;
-  for (int rank = 0; rank < size; ++rank) {
-    int how = 0;
-    waitpid(processes[static_cast<std::size_t>(rank)], &how, 0);
-    bool const as_expected = rank == killed ? WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL
-                                            : WIFEXITED(how) && WEXITSTATUS(how) == 0;
-    if (!as_expected) { ++bad; }
-  }
-  return bad;
-}
+using tests::connect;
 
 int conform(int rank, int size)
 {
@@ -125,17 +79,15 @@ int survive(int rank, int size, bool in_wire)
 
 int main(int argc, char** argv)
 {
-  std::signal(SIGPIPE, SIG_IGN);  // Gloo writes to the sockets of ranks that are dead
   int const size = argc > 1 ? std::atoi(argv[1]) : 2;
-  auto pattern   = (std::filesystem::temp_directory_path() / "tersum-gloo-XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) { return std::printf("no temporary folder\n"), 1; }
-  store_folder = pattern;
-  int bad      = in_processes(size, -1, [&](int rank) { return conform(rank, size); });
-  for (bool const in_wire : {false, true}) {
-    if (size == 1) { continue; }  // nobody is left
-    bad += in_processes(size, size - 1, [&](int rank) { return survive(rank, size, in_wire); });
-  }
-  std::filesystem::remove_all(store_folder);
-  if (bad == 0) { std::printf("%d ranks: ok\n", size); }
-  return bad == 0 ? 0 : 1;
+  return tests::meeting([size] {
+    int bad = tests::run_ranks(size, -1, [size](int rank) { return conform(rank, size); });
+    for (bool const in_wire : {false, true}) {
+      if (size == 1) { continue; }  // nobody is left
+      bad +=
+        tests::run_ranks(size, size - 1, [=](int rank) { return survive(rank, size, in_wire); });
+    }
+    if (bad == 0) { std::printf("%d ranks: ok\n", size); }
+    return bad;
+  });
 }

@@ -17,9 +17,8 @@
 #include <cstdio>
 #include <interop/faults.hpp>
 #include <memory>
-#include <string>
-#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -50,7 +49,7 @@ std::vector<way> forms()
 
 class rank_of_three {
  public:
-  explicit rank_of_three(std::string_view fault) : fault_(fault)
+  explicit rank_of_three(tests::fault_name fault) : fault_(std::move(fault))
   {
     MPI_Comm_rank(MPI_COMM_WORLD, &me_);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
@@ -61,10 +60,9 @@ class rank_of_three {
     int const pid = static_cast<int>(getpid());
     pids_.resize(static_cast<std::size_t>(ranks_));
     MPI_Allgather(&pid, 1, MPI_INT, pids_.data(), 1, MPI_INT, MPI_COMM_WORLD);
-    bool const fails = fault_ != "late" && fault_ != "refused";
     std::vector<transports*> over;
-    for (std::size_t k = 0; k < forms().size(); ++k) {
-      over.push_back(new transports(fails ? 400ms : 60s));
+    for (way const how : forms()) {
+      over.push_back(new transports(tests::fails(fault_, how) ? 400ms : 60s));
     }
     for (std::size_t k = 0; k < forms().size(); ++k) { attempt(forms()[k], *over[k]); }
     finish();
@@ -73,14 +71,6 @@ class rank_of_three {
 
  private:
   [[nodiscard]] bool is_last() const { return me_ == ranks_ - 1; }
-
-  void expect(bool ok, way how, char const* what, status const& got)
-  {
-    if (ok) { return; }
-    ++failures_;
-    std::printf(
-      "%s, %s, rank %d: %s: \"%s\"\n", fault_.c_str(), name_of(how), me_, what, got.message.data());
-  }
 
   void misbehave()
   {
@@ -99,38 +89,15 @@ class rank_of_three {
 
   void attempt(way how, transports const& over)
   {
-    auto const first = tests::forget_type(over.one), second = tests::forget_type(over.two);
-    bool const odd = is_last() && fault_ == "refused";
-    if (fault_ == "refused") {
-      status const asked = agree(how, first, second, odd);
-      expect(asked.code == error_code::invalid_argument, how, "unlike plans were accepted", asked);
-    }
-    auto const tried = exchange(how, first, second, odd, [&] { misbehave(); });
-    expect(tried.kept, how, "a gradient was overwritten by an exchange that failed", tried.outcome);
-    expect(tried.means, how, "an exchange did not leave the mean", tried.outcome);
-    if (fault_ == "late") {
-      expect(
-        tried.outcome.ok(), how, "a rank that is not too late was not waited for", tried.outcome);
-    } else if (fault_ == "refused") {
-      expect(tried.outcome.code == error_code::invalid_argument,
-             how,
-             "it was not refused",
-             tried.outcome);
-      status const asked = agree(how, first, second, false);
-      expect(asked.ok(), how, "equal plans are refused after unlike ones", asked);
-      auto const next = exchange(how, first, second, false, [] {});
-      expect(next.outcome.ok() && next.means, how, "nothing works after a refusal", next.outcome);
-    } else if (!is_last()) {  // the last finds messages of those that have given up
-      expect(
-        tried.outcome.code == error_code::transport_failed, how, "nobody said so", tried.outcome);
-      bool const usable = over.one.check().ok() && over.two.check().ok();
-      expect(!usable, how, "a transport that failed can be used", over.one.check());
-      auto const again = exchange(how, first, second, odd, [] {});
-      expect(again.outcome.code == error_code::transport_failed && again.kept,
-             how,
-             "an exchange over a transport that failed",
-             again.outcome);
-    }
+    // The last one finds messages of those that have given up.
+    failures_ += tests::check_fault(
+      fault_,
+      how,
+      tests::forget_type(over.one),
+      tests::forget_type(over.two),
+      !is_last(),
+      [this] { misbehave(); },
+      [&] { return over.one.check().ok() && over.two.check().ok(); });
   }
 
   // Leaves nobody behind.
@@ -163,7 +130,7 @@ class rank_of_three {
     }
   }
 
-  std::string fault_;
+  tests::fault_name fault_;
   int me_ = 0, ranks_ = 1, failures_ = 0;
   bool misbehaved_ = false;
   std::vector<int> pids_;
