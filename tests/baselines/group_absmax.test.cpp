@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Levels, scales and rounding of blocks against their formulas in double; what a two-shot codec puts on the wire with them.
+//! Levels, scales and rounding of blocks against their formulas in double, and their words against plain ones.
 
 #include "group_quantizer_conformance.hpp"
 #include "support/coded_chunk.hpp"
@@ -19,7 +19,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -62,36 +61,8 @@ TEST_CASE("[group_absmax] levels are those of the formulas, from 0 to 1")
   }
 }
 
-template <class Scale>
-void check_scale(double most_above, double least_step)
+TEST_CASE("[group_absmax] powers of two are scales of themselves")
 {
-  std::mt19937 random(3);
-  std::uniform_real_distribution<double> exponent(-18, 0);
-  double last = 0;
-  std::vector<float> ratios{
-    0.0F, 1.0F, 0.5F, std::nextafter(0.5F, 1.0F), std::nextafter(1.0F, 0.0F)};
-  for (int i = 0; i < 2000; ++i) {
-    ratios.push_back(static_cast<float>(std::exp2(exponent(random))));
-  }
-  std::sort(ratios.begin(), ratios.end());
-  for (float const ratio : ratios) {
-    CAPTURE(ratio);
-    std::uint32_t const code = Scale::encode(ratio);
-    CHECK(code < (1U << Scale::bits));
-    auto const said = static_cast<double>(Scale::decode(code));
-    auto const want = static_cast<double>(ratio);
-    // Not below, but for one rounding; not above the next scale.
-    CHECK(said >= want * (1 - 0x1p-23));
-    CHECK(said <= std::max(want * most_above, want + least_step));
-    CHECK(said >= last);
-    last = said;
-  }
-}
-
-TEST_CASE("[group_absmax] scales are rounded up to the next that there is")
-{
-  check_scale<power_of_two_scale>(2, 0x1p-23);
-  check_scale<bfloat16_scale>(1 + 0x1p-7, 0);
   CHECK(power_of_two_scale::decode(power_of_two_scale::encode(1)) == 1);
   CHECK(power_of_two_scale::decode(power_of_two_scale::encode(0.25F)) == 0.25F);
 }
@@ -116,85 +87,7 @@ TEST_CASE("[group_absmax] without dither to the nearest level")
   CHECK(!nearest::unbiased);
 }
 
-// What one rank's part says of a chunk of `Size`, by the format: a group of 32 positions has eight coordinates of each
-// quarter, codes are packed from the lowest bit, scales of the blocks of one place in the four quarters follow each other.
-template <class Quantizer, int Size>
-std::vector<double> read_chunk(std::uint32_t const* words,
-                               double whole,
-                               std::vector<double>& scales)
-{
-  constexpr int bits = Quantizer::bits;
-  std::vector<double> out(Size);
-  scales.assign(Size, 0);
-  for (int i = 0; i < Size; ++i) {
-    int const quarter        = i / (Size / 4);
-    int const within         = i % (Size / 4);
-    int const position       = within / 8 * 32 + quarter * 8 + i % 8;
-    std::uint32_t const code = tests::code_at(words, bits, static_cast<std::size_t>(position));
-    int const block          = within / Quantizer::block * 4 + quarter;
-    std::uint32_t const said = tests::code_at(
-      words + Size / 32 * bits, Quantizer::scale::bits, static_cast<std::size_t>(block));
-    auto const at = static_cast<std::size_t>(i);
-    scales[at]    = static_cast<double>(Quantizer::scale::decode(said)) * whole;
-    double const value =
-      level<Quantizer>(static_cast<int>(code & (Quantizer::magnitudes - 1U))) * scales[at];
-    out[at] = code >> (bits - 1) == 0 ? value : -value;
-  }
-  return out;
-}
-
-template <class Quantizer, int Size>
-void check_payload()
-{
-  using codec = codec<fixed_chunks<Size>, no_rotation, scaled_codes<Quantizer>, two_shot>;
-  constexpr std::size_t d = 3 * Size + 5;
-  std::mt19937 random(11);
-  std::normal_distribution<float> normal;
-  std::vector<std::vector<float>> in(1, std::vector<float>(d));
-  for (std::size_t i = 0; i < d; ++i) {
-    in[0][i] = normal(random) * std::exp2(static_cast<float>(i / 37 % 9));
-  }
-  std::fill_n(in[0].begin() + Size, Quantizer::block, 0.0F);  // a block of zeros
-  tests::loopback_run<codec> run{codec{}, layout{d}, 1, 5};
-  REQUIRE(
-    measure(cpu_executor{}, run.plan(), std::span<float>{in[0]}, run.state(), run.workspace()) ==
-    status{});
-  REQUIRE(
-    encode(cpu_executor{}, run.plan(), std::span<float>{in[0]}, run.state(), run.workspace()) ==
-    status{});
-  auto const* const words =
-    reinterpret_cast<std::uint32_t const*>(run.workspace().data() + run.plan().offset("payload"));
-  std::size_t const part_words = run.plan().payload_bytes() / 4;
-  constexpr std::size_t chunk_words =
-    Size / 32 * Quantizer::bits + Size / Quantizer::block * Quantizer::scale::bits / 32;
-  CHECK(part_words == (4 * (chunk_words + 1) + 3) / 4 * 4);
-  for (std::size_t chunk = 0; chunk < 4; ++chunk) {
-    CAPTURE(chunk);
-    CAPTURE(Quantizer::bits);
-    float most = 0;
-    for (std::size_t i = chunk * Size; i < std::min(d, (chunk + 1) * Size); ++i) {
-      most = std::max(most, std::abs(in[0][i]));
-    }
-    auto const whole = std::bit_cast<float>(words[part_words - 1 - chunk]);
-    CHECK(whole == most);
-    std::vector<double> scales;
-    auto const said =
-      read_chunk<Quantizer, Size>(words + chunk * chunk_words, static_cast<double>(whole), scales);
-    for (std::size_t i = 0; i < Size && chunk * Size + i < d; ++i) {
-      auto const value = static_cast<double>(in[0][chunk * Size + i]);
-      // Between the neighbours of the value among the levels: not further than the distance of two levels.
-      double const over = scales[i] > 0 ? std::abs(value) / scales[i] : 0;
-      CAPTURE(i);
-      CHECK(over <= 1 + 0x1p-22);
-      int below = 0;
-      while (below + 2 < Quantizer::magnitudes && level<Quantizer>(below + 1) <= over) { ++below; }
-      double const gap     = (level<Quantizer>(below + 1) - level<Quantizer>(below)) * scales[i];
-      double const allowed = Quantizer::unbiased ? gap : gap / 2;
-      CHECK(std::abs(said[i] - value) <= allowed * (1 + 1e-3) + 3e-6 * scales[i]);
-    }
-  }
-}
-
+// For every random byte, or none, the magnitudes beside every level and beside that from which on it rounds up to the next.
 TEST_CASE_TEMPLATE(
   "[group_absmax] vectors round as `round` does, about every place where its result changes",
   Quantizer,
@@ -203,82 +96,35 @@ TEST_CASE_TEMPLATE(
   mx_quantizer<e4m3_levels>,
   mx_quantizer<e2m1_levels>,
   group_absmax<8, 64, natural_levels, bfloat16_scale, no_dither>,
-  nvfp4_quantizer)
+  nvfp4_quantizer,
+  group_absmax<4, 128, natural_levels, bfloat16_scale, independent>,
+  group_absmax<2, 32, natural_levels, power_of_two_scale, stratified>,
+  group_absmax<5, 64, natural_levels>,
+  group_absmax<3, 64, square_levels>,
+  group_absmax<4, 64>)
 {
-  constexpr int size = 512;
-  using codes        = detail::chunk_codes<Quantizer, size>;
-  float const scaled = Quantizer::scale::decode(Quantizer::scale::encode(1));
-  float const to_one = static_cast<float>(detail::block_one) / scaled;
-  auto const fine_of = [&](float value) {
-    return std::min(static_cast<std::uint32_t>(value * to_one), detail::block_one);
-  };
-  auto const round = [](std::uint32_t fine) {
-    return Quantizer::round(fine, 256, Quantizer::mark.data());
-  };
-  std::vector<float> values;
-  for (int i = 0; i + 1 < Quantizer::magnitudes; ++i) {
-    auto const u         = static_cast<std::size_t>(i);
-    std::uint32_t middle = (Quantizer::mark[u] + Quantizer::mark[u + 1]) / 2;
-    for (std::uint32_t const at : {Quantizer::mark[u + 1], middle}) {
-      for (std::uint32_t fine = at > 2 ? at - 2 : 0; fine <= at + 2; ++fine) {
-        for (float const part : {0.0f, 0.5f, 0.96875f}) {
-          float const value = (static_cast<float>(fine) + part) / to_one;
-          if (value <= 1) { values.push_back(value); }
-        }
-      }
-    }
-  }
-  for (instruction_set const set :
-       {instruction_set::baseline, instruction_set::avx2, instruction_set::avx512}) {
-    CAPTURE(static_cast<int>(set));
-    if (!cpu_executor{.threads = 1, .instructions = set}.check().ok()) { continue; }
-    // Every block has a largest magnitude of 1, so that its scale is that of the chunk.
-    std::array<float, size> in;
-    for (std::size_t next = 0; next < values.size();) {
-      for (std::size_t i = 0; i < in.size(); ++i) {
-        bool const first = i % static_cast<std::size_t>(Quantizer::block) == 0;
-        in[i]            = first ? 1.0f : values[std::min(next, values.size() - 1)];
-        if (i % 3 == 1) { in[i] = -in[i]; }
-        next += first ? 0 : 1;
-      }
-      std::array<std::uint32_t, detail::code_words<Quantizer>(size)> words;
-      CHECK(codes::template encode<no_dither>(set, {}, 0, in.data(), words.data()) == 1);
-      int wrong = 0;
-      for (std::size_t i = 0; i < in.size(); ++i) {
-        // A group of 32 positions has eight coordinates of each quarter.
-        std::size_t const within   = i % (size / 4);
-        std::size_t const position = within / 8 * 32 + i / (size / 4) * 8 + i % 8;
-        std::uint32_t const code   = tests::code_at(words.data(), Quantizer::bits, position);
-        std::uint32_t const sign   = std::signbit(in[i]) ? 1u << (Quantizer::bits - 1) : 0u;
-        wrong += code != (round(fine_of(std::abs(in[i]))) | sign) ? 1 : 0;
-      }
-      CHECK(wrong == 0);
-    }
-  }
-}
-
-// For every random byte the magnitudes beside that from which on it rounds up, between any two levels: the numbers of `round`.
-TEST_CASE_TEMPLATE("[group_absmax] vectors round up at random where `round` does",
-                   Quantizer,
-                   group_absmax<4, 128, natural_levels, bfloat16_scale, independent>,
-                   group_absmax<2, 32, natural_levels, power_of_two_scale, stratified>,
-                   group_absmax<5, 64, natural_levels>,
-                   group_absmax<3, 64, square_levels>,
-                   group_absmax<4, 64>)
-{
-  constexpr int size = 512;
+  constexpr int size   = 512;
+  constexpr bool draws = Quantizer::dither::rounds > 0;
+  auto const& mark     = Quantizer::mark;
+  auto const threshold = [](std::uint32_t byte) { return draws ? 2 * byte + 1 : 256u; };
+  float const scaled   = Quantizer::scale::decode(Quantizer::scale::encode(1));
+  float const to_one   = static_cast<float>(detail::block_one) / scaled;
   struct rounded {
-    std::uint32_t fine;
+    float value;
     std::uint8_t byte;
   };
   std::vector<rounded> all;
-  for (unsigned byte = 0; byte < 256; byte += tests::sanitized ? 51 : 1) {
+  for (std::uint32_t byte = 0; byte < (draws ? 256u : 1u); byte += tests::sanitized ? 51u : 1u) {
     for (std::size_t i = 0; i + 1 < static_cast<std::size_t>(Quantizer::magnitudes); ++i) {
-      std::uint32_t const from = Quantizer::mark[i], to = Quantizer::mark[i + 1];
-      std::uint32_t const up =
-        from + static_cast<std::uint32_t>(std::uint64_t{to - from} * (2 * byte + 1) / 512);
-      for (std::uint32_t const fine : {from, up - 1, up, up + 1}) {
-        if (fine <= detail::block_one) { all.push_back({fine, static_cast<std::uint8_t>(byte)}); }
+      std::uint64_t const gap = mark[i + 1] - mark[i];
+      auto const up           = mark[i] + static_cast<std::uint32_t>(gap * threshold(byte) / 512);
+      for (std::uint32_t const at : {mark[i], up, mark[i + 1]}) {
+        for (std::uint32_t fine = at > 2 ? at - 2 : 0; fine <= at + 2; ++fine) {
+          for (float const part : {0.0f, 0.5f, 0.96875f}) {
+            float const value = (static_cast<float>(fine) + part) / to_one;
+            if (value <= 1) { all.push_back({value, static_cast<std::uint8_t>(byte)}); }
+          }
+        }
       }
     }
   }
@@ -291,23 +137,26 @@ TEST_CASE_TEMPLATE("[group_absmax] vectors round up at random where `round` does
       // Every block has a largest magnitude of 1, so that its scale is that of the chunk.
       std::array<float, size> in;
       std::array<std::uint8_t, size> bytes;
-      std::array<std::uint32_t, size> want;
       for (std::size_t i = 0; i < in.size(); ++i) {
         bool const first = i % static_cast<std::size_t>(Quantizer::block) == 0;
-        rounded const at =
-          first ? rounded{detail::block_one, 0} : all[std::min(next, all.size() - 1)];
-        in[i]    = static_cast<float>(at.fine) / static_cast<float>(detail::block_one);
-        bytes[i] = at.byte;
-        want[i]  = Quantizer::round(at.fine, 2 * at.byte + 1u, Quantizer::mark.data());
+        rounded const at = first ? rounded{1, 0} : all[std::min(next, all.size() - 1)];
+        in[i]            = i % 3 == 1 ? -at.value : at.value;
+        bytes[i]         = at.byte;
         next += first ? 0 : 1;
       }
       std::array<std::uint32_t, detail::code_words<Quantizer>(size)> words;
-      REQUIRE(detail::encode_blocks<Quantizer, size>(set, in.data(), bytes.data(), words.data()) ==
-              1);
+      REQUIRE(detail::encode_blocks<Quantizer, size>(
+                set, in.data(), draws ? bytes.data() : nullptr, words.data()) == 1);
       for (std::size_t i = 0; i < in.size(); ++i) {
+        // A group of 32 positions has eight coordinates of each quarter.
         std::size_t const within   = i % (size / 4);
         std::size_t const position = within / 8 * 32 + i / (size / 4) * 8 + i % 8;
-        wrong += tests::code_at(words.data(), Quantizer::bits, position) != want[i] ? 1 : 0;
+        std::uint32_t const code   = tests::code_at(words.data(), Quantizer::bits, position);
+        std::uint32_t const sign   = std::signbit(in[i]) ? 1u << (Quantizer::bits - 1) : 0u;
+        auto const fine            = static_cast<std::uint32_t>(std::abs(in[i]) * to_one);
+        std::uint32_t const number =
+          Quantizer::round(std::min(fine, detail::block_one), threshold(bytes[i]), mark.data());
+        wrong += code != (number | sign) ? 1 : 0;
       }
     }
     CHECK(wrong == 0);
@@ -410,14 +259,6 @@ TEST_CASE("[group_absmax] vectors write the words of scales and `round`, block a
   check_words<nearest, 1024>(30);
   check_words<squares, 512>(30);
   check_words<group_absmax<4, 128, natural_levels, bfloat16_scale, independent>, 2048>(60);
-}
-
-TEST_CASE("[group_absmax] codes and scales on the wire are those of the format")
-{
-  check_payload<linear, 256>();
-  check_payload<squares, 512>();
-  check_payload<group_absmax<3, 32, linear_levels, bfloat16_scale, independent>, 512>();
-  check_payload<nearest, 1024>();
 }
 
 template <class Quantizer, int Size>

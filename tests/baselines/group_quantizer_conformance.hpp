@@ -20,13 +20,13 @@
 namespace tersum::tests {
 
 //! @brief The laws of the scales of groups: codes have `bits` bits, and scales rise with what is encoded. Unless they
-//! `saturate`, they are not below it, but for one rounding; if they do, not below half of it from 2^-8 on.
+//! `saturate`, they are not below it, but for one rounding, and the next lower scale is; if they do, not below half of it from 2^-8 on.
 template <class Scale>
 void check_group_scale_laws()
 {
   constexpr bool saturates = requires { requires Scale::saturates; };
   static_assert(Scale::bits == 8 || Scale::bits == 16);
-  mismatches wide, falls, low;
+  mismatches wide, falls, low, high;
   float last = 0;
   for (int i = 0; i <= 4096; ++i) {
     // From 2^-16 to 1, with powers of two among them.
@@ -38,12 +38,17 @@ void check_group_scale_laws()
     if (!saturates || i >= 2048) {
       float const least = saturates ? ratio / 2 : ratio * (1 - 0x1p-23f);
       low.expect(scale >= least && std::isfinite(scale), true, ratio, code);
+      for (std::uint32_t const next : {code - 1, code + 1}) {
+        float const other = Scale::decode(next);
+        high.expect(saturates || i == 0 || other >= scale || other < ratio, true, ratio, code);
+      }
     }
     last = scale;
   }
   CHECK(wide.report() == "");
   CHECK(falls.report() == "");
   CHECK(low.report() == "");
+  CHECK(high.report() == "");
 }
 
 //! @brief Checks every law of the role.
