@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The CUDA executor equals the CPU executor byte for byte: presets that rotate, and sums of table values.
+//! The CUDA executor equals the CPU executor byte for byte: presets that rotate, and sums of table values; and the golden files.
 
 #include "support/compare_executors.cuh"
-#include "support/cuda_golden.cuh"
+#include "support/golden_exchange.hpp"
 #include "support/served_sums.hpp"
 
 #include <tersum/tersum.cuh>
@@ -14,8 +14,32 @@
 
 #include <doctest/doctest.h>
 
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <span>
+
 using namespace tersum;
 using namespace tersum::tests;
+
+namespace {
+
+// Memory of a device, as `host_memory` is the host's.
+struct device_memory {
+  using buffer = device_buffer;
+
+  template <class Visit>
+  static void read(std::span<std::byte const> bytes, Visit const& visit)
+  {
+    byte_string copied(bytes.size());
+    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+    REQUIRE(cudaMemcpy(copied.data(), bytes.data(), bytes.size(), cudaMemcpyDeviceToHost) ==
+            cudaSuccess);
+    visit(std::span<std::byte const>{copied});
+  }
+};
+
+}  // namespace
 
 TEST_CASE("[cuda_executor] presets of THC equal the CPU executor")
 {
@@ -52,13 +76,17 @@ TEST_CASE("[cuda_executor] presets that rotate equal the CPU executor")
 
 TEST_CASE("[golden] the CUDA executor gives the bytes that the CPU gave")
 {
-  TERSUM_HOLD_ON_DEVICE(thc_wide4);
-  TERSUM_HOLD_ON_DEVICE(thc_wide4_partial);
-  TERSUM_HOLD_ON_DEVICE(thc_wide4_unrotated);
-  TERSUM_HOLD_ON_DEVICE(thc_lookup4);
-  TERSUM_HOLD_ON_DEVICE(thc_sat4);
-  TERSUM_HOLD_ON_DEVICE(rotated_sat2);
-  TERSUM_HOLD_ON_DEVICE(rotated_sat4);
-  TERSUM_HOLD_ON_DEVICE(rotated_sat8);
-  TERSUM_HOLD_ON_DEVICE(rotated_sat4_ef);
+  // All ranks share a stream, so that what one of them does for all comes after what each has enqueued.
+  stream const on;
+  cuda_executor const exec{on.get()};
+#define TERSUM_HOLD(name) check_golden<float, device_memory>(exec, #name, presets::name)
+  TERSUM_HOLD(thc_wide4);
+  TERSUM_HOLD(thc_wide4_partial);
+  TERSUM_HOLD(thc_wide4_unrotated);
+  TERSUM_HOLD(thc_lookup4);
+  TERSUM_HOLD(thc_sat4);
+  TERSUM_HOLD(rotated_sat2);
+  TERSUM_HOLD(rotated_sat4);
+  TERSUM_HOLD(rotated_sat8);
+  TERSUM_HOLD(rotated_sat4_ef);
 }
