@@ -5,6 +5,7 @@
 //! Plans are arithmetic: bytes by hand for every preset, bounds on memory, constants of the compiler.
 
 #include "support/codecs.hpp"
+#include "support/preset_lists.hpp"
 
 #include <tersum/presets.hpp>
 #include <tersum/range/absmax_range.hpp>
@@ -82,31 +83,6 @@ void check_memory(char const* name, Codec const& codec)
   CHECK(none.check() == status{});
 }
 
-template <class Check>
-void for_each_preset(Check const& check)
-{
-  check("fp32", presets::fp32);
-  check("fp16", presets::fp16);
-  check("bf16", presets::bf16);
-  check("thc_wide4", presets::thc_wide4);
-  check("thc_wide4_partial", presets::thc_wide4_partial);
-  check("thc_wide4_unrotated", presets::thc_wide4_unrotated);
-  check("thc_lookup4", presets::thc_lookup4);
-  check("thc_sat2", presets::thc_sat2);
-  check("thc_sat4", presets::thc_sat4);
-  check("thc_sat8", presets::thc_sat8);
-  check("rotated_sat2", presets::rotated_sat2);
-  check("rotated_sat4", presets::rotated_sat4);
-  check("rotated_sat8", presets::rotated_sat8);
-  check("rotated_sat2_ef", presets::rotated_sat2_ef);
-  check("rotated_sat4_ef", presets::rotated_sat4_ef);
-  check("topkc_b05", presets::topkc_b05);
-  check("topkc_b2_ef", presets::topkc_b2_ef);
-  check("randomkc_b2", presets::randomkc_b2);
-  check("topkc_sat4", presets::topkc_sat4);
-  check("allocated_sat_4", presets::allocated_sat_4);
-}
-
 // Sections lie one after the other, each at a multiple of 16 bytes; those of another's place lie where that does.
 constexpr bool are_placed(detail::section_list const& sections)
 {
@@ -155,33 +131,15 @@ constexpr bool is_consistent(Codec const& codec)
          are_placed(plan.workspace_sections()) && are_placed(plan.state_sections());
 }
 
-template <class... Codecs>
-constexpr bool are_consistent(Codecs const&... codecs)
-{
-  return (is_consistent(codecs) && ...);
-}
-
 }  // namespace
 
-// clang-format off
-namespace every_preset {
-using namespace tersum::presets;
-static_assert(are_consistent(fp32, fp16, bf16));
-static_assert(are_consistent(thc_wide4, thc_wide4_partial, thc_wide4_unrotated, thc_lookup4,
-                             thc_sat2, thc_sat4, thc_sat8));
-static_assert(are_consistent(rotated_sat2, rotated_sat4, rotated_sat8, rotated_sat2_ef,
-                             rotated_sat4_ef));
-static_assert(are_consistent(topkc_b05, topkc_b2, topkc_b8, topkc_b05_ef, topkc_b2_ef, randomkc_b2,
-                             topkc_sat4));
-static_assert(are_consistent(topk_b05, topk_b2, topk_b8, topk_b2_ef));
-static_assert(are_consistent(allocated_sat_2, allocated_sat_4, allocated_sat_4_ef));
-static_assert(are_consistent(powersgd_r1, powersgd_r4, powersgd_r16, powersgd_r64, acp_r4));
-static_assert(are_consistent(two_shot_2, two_shot_3, two_shot_4, two_shot_8, two_shot_1_ef,
-                             two_shot_4_ef, two_shot_4_8));
-static_assert(are_consistent(allocated_2, allocated_4));
-static_assert(are_consistent(blocks_4, blocks_8));
-}  // namespace every_preset
-// clang-format on
+#define TERSUM_IS_CONSISTENT(name) static_assert(is_consistent(presets::name))
+TERSUM_SUMMED_PRESETS(TERSUM_IS_CONSISTENT, TERSUM_IS_CONSISTENT);
+TERSUM_CHOSEN_PRESETS(TERSUM_IS_CONSISTENT, TERSUM_IS_CONSISTENT);
+TERSUM_LOW_RANK_PRESETS(TERSUM_IS_CONSISTENT, TERSUM_IS_CONSISTENT);
+TERSUM_TWO_SHOT_PRESETS(TERSUM_IS_CONSISTENT, TERSUM_IS_CONSISTENT);
+TERSUM_BASELINE_PRESETS(TERSUM_IS_CONSISTENT, TERSUM_IS_CONSISTENT);
+TERSUM_THC_PRESETS(TERSUM_IS_CONSISTENT, TERSUM_IS_CONSISTENT);
 
 // A plan is a constant of the compiler, down to its verdict.
 constexpr auto constant_plan = presets::rotated_sat4.plan(layout{10000}, {.size = 4, .rank = 1});
@@ -290,7 +248,10 @@ TEST_CASE("[plan] wire scalars of other types and other statistics are counted")
 
 TEST_CASE("[plan] workspace is the wire and 16 bytes a chunk, and a zero is a zero")
 {
-  for_each_preset([](char const* name, auto const& codec) { check_memory(name, codec); });
+#define TERSUM_CHECK_MEMORY(name) check_memory(#name, presets::name)
+  TERSUM_SUMMED_PRESETS(TERSUM_CHECK_MEMORY, TERSUM_CHECK_MEMORY);
+  TERSUM_CHOSEN_PRESETS(TERSUM_CHECK_MEMORY, TERSUM_CHECK_MEMORY);
+  TERSUM_THC_PRESETS(TERSUM_CHECK_MEMORY, TERSUM_CHECK_MEMORY);
 }
 
 TEST_CASE("[plan] every world that the lanes hold is accepted, and the next one is not")

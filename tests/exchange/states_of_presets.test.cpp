@@ -57,24 +57,17 @@ preset_state state_of(std::string const& name, Codec const& preset)
 std::vector<preset_state> all_states()
 {
   std::vector<preset_state> all;
-#define TERSUM_ADD(name) all.push_back(state_of(#name, presets::name));
-  // clang-format off
-  TERSUM_ADD(fp32) TERSUM_ADD(fp16) TERSUM_ADD(bf16) TERSUM_ADD(rotated_sat2) TERSUM_ADD(rotated_sat4)
-  TERSUM_ADD(rotated_sat8) TERSUM_ADD(rotated_sat2_ef) TERSUM_ADD(rotated_sat4_ef)
-  TERSUM_ADD(topkc_b05) TERSUM_ADD(topkc_b2) TERSUM_ADD(topkc_b8) TERSUM_ADD(topkc_b05_ef) TERSUM_ADD(topkc_b2_ef)
-  TERSUM_ADD(randomkc_b2) TERSUM_ADD(topkc_sat4) TERSUM_ADD(allocated_sat_2) TERSUM_ADD(allocated_sat_4)
-  TERSUM_ADD(allocated_sat_4_ef) TERSUM_ADD(powersgd_r1) TERSUM_ADD(powersgd_r4) TERSUM_ADD(powersgd_r16)
-  TERSUM_ADD(powersgd_r64) TERSUM_ADD(acp_r4) TERSUM_ADD(two_shot_2) TERSUM_ADD(two_shot_3) TERSUM_ADD(two_shot_4)
-  TERSUM_ADD(two_shot_8) TERSUM_ADD(two_shot_1_ef) TERSUM_ADD(two_shot_4_ef) TERSUM_ADD(two_shot_4_8)
-  TERSUM_ADD(metric_2) TERSUM_ADD(metric_3) TERSUM_ADD(allocated_2) TERSUM_ADD(allocated_4) TERSUM_ADD(gathered_2)
-  TERSUM_ADD(gathered_4) TERSUM_ADD(sharded_4) TERSUM_ADD(summed_shards_sat4) TERSUM_ADD(values_4) TERSUM_ADD(thc_wide4)
-  TERSUM_ADD(thc_wide4_partial) TERSUM_ADD(thc_wide4_unrotated) TERSUM_ADD(thc_lookup4) TERSUM_ADD(thc_lookup4_wide)
-  TERSUM_ADD(thc_sat2) TERSUM_ADD(thc_sat4) TERSUM_ADD(thc_sat8) TERSUM_ADD(topk_b05) TERSUM_ADD(topk_b2)
-  TERSUM_ADD(topk_b8) TERSUM_ADD(topk_b2_ef) TERSUM_ADD(blocks_4) TERSUM_ADD(blocks_8) TERSUM_ADD(mxfp4)
-  TERSUM_ADD(mxfp8) TERSUM_ADD(nvfp4) TERSUM_ADD(qsgd_4) TERSUM_ADD(natural_4) TERSUM_ADD(onebit_ef)
-  TERSUM_ADD(terngrad) TERSUM_ADD(sign_majority) TERSUM_ADD(randomk_b2) TERSUM_ADD(randomk_b2_ef)
+#define TERSUM_ADD(name) all.push_back(state_of(#name, presets::name))
+  TERSUM_SUMMED_PRESETS(TERSUM_ADD, TERSUM_ADD);
+  TERSUM_CHOSEN_PRESETS(TERSUM_ADD, TERSUM_ADD);
+  TERSUM_LOW_RANK_PRESETS(TERSUM_ADD, TERSUM_ADD);
+  TERSUM_TWO_SHOT_PRESETS(TERSUM_ADD, TERSUM_ADD);
+  TERSUM_GATHERED_PRESETS(TERSUM_ADD, TERSUM_ADD);
+  TERSUM_SHARDS_PRESETS(TERSUM_ADD, TERSUM_ADD);
+  TERSUM_OLDER_PRESETS(TERSUM_ADD, TERSUM_ADD);
+  TERSUM_BASELINE_PRESETS(TERSUM_ADD, TERSUM_ADD);
+  TERSUM_THC_PRESETS(TERSUM_ADD, TERSUM_ADD);
   return all;
-  // clang-format on
 #undef TERSUM_ADD
 }
 

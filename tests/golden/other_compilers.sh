@@ -28,7 +28,7 @@ compare() {
   # shellcheck disable=SC2086
   if $launcher "$compiler" -std=c++20 -Iinclude -Itests "$@" -c tests/golden/other_compilers.cpp -o "$program.o" &&
     "$compiler" "$@" "$program.o" -o "$program" -pthread &&
-    $runner "$program" tests/golden/presets_*.txt; then
+    $runner "$program" tests/golden/*.txt; then
     echo "$name: equal"
   else
     echo "FAILED: $name"

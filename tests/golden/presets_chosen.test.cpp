@@ -14,16 +14,7 @@ using namespace tersum;
 TEST_CASE("[golden] exchanges of chosen chunks are what they were")
 {
   tests::golden_presets golden{"chosen"};
-  TERSUM_DESCRIBE(golden, topkc_b05);
-  TERSUM_DESCRIBE(golden, topkc_b2);
-  TERSUM_DESCRIBE(golden, topkc_b8);
-  TERSUM_DESCRIBE(golden, topkc_b05_ef);
-  TERSUM_DESCRIBE_FULLY(golden, topkc_b2_ef);
-  TERSUM_DESCRIBE(golden, randomkc_b2);
-  TERSUM_DESCRIBE(golden, topkc_sat4);
-  TERSUM_DESCRIBE(golden, allocated_sat_2);
-  TERSUM_DESCRIBE(golden, allocated_sat_4);
-  TERSUM_DESCRIBE_FULLY(golden, allocated_sat_4_ef);
+  TERSUM_CHOSEN_PRESETS(TERSUM_DESCRIBE, TERSUM_DESCRIBE_FULLY);
   using in_codes = presets::top_saturating<nearest_quantizer<4>, error_feedback>;
   golden.describe("chosen chunks in codes with feedback",
                   in_codes{.chunker = {.bits = 2}, .coder = {.range = {.clip = 0}}});

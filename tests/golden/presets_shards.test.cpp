@@ -31,9 +31,7 @@ using summed_of = codec<fixed_chunks<1024>,
 TEST_CASE("[golden] exchanges of shards and of values are what they were")
 {
   tests::golden_presets golden{"shards"};
-  TERSUM_DESCRIBE_FULLY(golden, sharded_4);
-  TERSUM_DESCRIBE_FULLY(golden, summed_shards_sat4);
-  TERSUM_DESCRIBE_FULLY(golden, values_4);
+  TERSUM_SHARDS_PRESETS(TERSUM_DESCRIBE, TERSUM_DESCRIBE_FULLY);
   golden.describe_kind("shards with feedback",
                        tests::rotated_codes<1024, lloyd_max<2>, shard, error_feedback>{});
   golden.describe_kind("shards in halves",
@@ -59,8 +57,7 @@ TEST_CASE("[golden] exchanges of shards and of values are what they were")
 TEST_CASE("[golden] exchanges of gathered codes are what they were")
 {
   tests::golden_presets golden{"gathered"};
-  TERSUM_DESCRIBE(golden, gathered_2);
-  TERSUM_DESCRIBE(golden, gathered_4);
+  TERSUM_GATHERED_PRESETS(TERSUM_DESCRIBE, TERSUM_DESCRIBE_FULLY);
   golden.describe_fully("gathered codes with feedback", presets::gathered<2, error_feedback>{});
   golden.check();
 }

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Casts and rotated saturating codes, which transports sum.
+//! Casts and rotated saturating codes, which transports sum; and factors of matrices, every one of which travels, however little
+//! that saves.
 
 #include "support/golden_digest.hpp"
 
@@ -14,13 +15,13 @@ using namespace tersum;
 TEST_CASE("[golden] exchanges of casts and rotated saturating codes are what they were")
 {
   tests::golden_presets golden{"summed"};
-  TERSUM_DESCRIBE(golden, fp32);
-  TERSUM_DESCRIBE(golden, fp16);
-  TERSUM_DESCRIBE(golden, bf16);
-  TERSUM_DESCRIBE(golden, rotated_sat2);
-  TERSUM_DESCRIBE(golden, rotated_sat4);
-  TERSUM_DESCRIBE(golden, rotated_sat8);
-  TERSUM_DESCRIBE(golden, rotated_sat2_ef);
-  TERSUM_DESCRIBE_FULLY(golden, rotated_sat4_ef);
+  TERSUM_SUMMED_PRESETS(TERSUM_DESCRIBE, TERSUM_DESCRIBE_FULLY);
+  golden.check();
+}
+
+TEST_CASE("[golden] exchanges of low-rank factors are what they were")
+{
+  tests::golden_presets golden{"low_rank"};
+  TERSUM_LOW_RANK_PRESETS(TERSUM_DESCRIBE, TERSUM_DESCRIBE_FULLY);
   golden.check();
 }

@@ -24,17 +24,7 @@ constexpr codec<allocated_chunks<512, 10, 12, 16>,
 TEST_CASE("[golden] exchanges in two shots are what they were")
 {
   tests::golden_presets golden{"two_shot"};
-  TERSUM_DESCRIBE(golden, two_shot_2);
-  TERSUM_DESCRIBE(golden, two_shot_3);
-  TERSUM_DESCRIBE(golden, two_shot_4);
-  TERSUM_DESCRIBE(golden, two_shot_8);
-  TERSUM_DESCRIBE(golden, two_shot_1_ef);
-  TERSUM_DESCRIBE(golden, two_shot_4_ef);
-  TERSUM_DESCRIBE(golden, two_shot_4_8);
-  TERSUM_DESCRIBE(golden, metric_2);
-  TERSUM_DESCRIBE_FULLY(golden, metric_3);
-  TERSUM_DESCRIBE(golden, allocated_2);
-  TERSUM_DESCRIBE(golden, allocated_4);
+  TERSUM_TWO_SHOT_PRESETS(TERSUM_DESCRIBE, TERSUM_DESCRIBE_FULLY);
   golden.describe_fully("1 bit up and 3 down", presets::two_way_shot<1, 3>{});
   using widths = codec<allocated_chunks<512, 2, 4, 6, 7, 8, 10, 14>,
                        partial_hadamard<512>,

@@ -10,6 +10,8 @@
 #include <tersum/presets.hpp>
 #include <tersum_baselines/presets.hpp>
 
+#include <support/preset_lists.hpp>
+
 namespace tersum::tests {
 
 //! Low-rank codecs with which every matrix of a bucket travels, however little that saves.
@@ -28,55 +30,33 @@ void for_each_preset(Visit const& visit)
 {
 #define TERSUM_VISIT(name)                                                                         \
   if constexpr (__COUNTER__ % Groups == Group) { visit(#name, of_any_matrix(presets::name)); }
+#if defined(TERSUM_FEW_CODECS)
   TERSUM_VISIT(fp16)
   TERSUM_VISIT(thc_wide4_partial)
   TERSUM_VISIT(rotated_sat4)
   TERSUM_VISIT(topk_b2)
   TERSUM_VISIT(allocated_sat_2)
-#if !defined(TERSUM_FEW_CODECS) || defined(TERSUM_EVERY_KIND)
+#if defined(TERSUM_EVERY_KIND)
   TERSUM_VISIT(two_shot_4)
   TERSUM_VISIT(metric_2)
   TERSUM_VISIT(mxfp4)
   TERSUM_VISIT(powersgd_r4)
 #endif
-#if !defined(TERSUM_FEW_CODECS)
-  TERSUM_VISIT(fp32)
-  TERSUM_VISIT(bf16)
+#else
+  TERSUM_SUMMED_PRESETS(TERSUM_VISIT, TERSUM_VISIT)
+  TERSUM_CHOSEN_PRESETS(TERSUM_VISIT, TERSUM_VISIT)
+  TERSUM_LOW_RANK_PRESETS(TERSUM_VISIT, TERSUM_VISIT)
+  TERSUM_TWO_SHOT_PRESETS(TERSUM_VISIT, TERSUM_VISIT)
+  TERSUM_BASELINE_PRESETS(TERSUM_VISIT, TERSUM_VISIT)
+  // Transports have no sum of 16 bits.
   TERSUM_VISIT(thc_wide4)
+  TERSUM_VISIT(thc_wide4_partial)
   TERSUM_VISIT(thc_wide4_unrotated)
+  TERSUM_VISIT(thc_lookup4)
   TERSUM_VISIT(thc_sat2)
   TERSUM_VISIT(thc_sat4)
   TERSUM_VISIT(thc_sat8)
-  TERSUM_VISIT(thc_lookup4)
-  TERSUM_VISIT(rotated_sat2)
-  TERSUM_VISIT(rotated_sat8)
-  TERSUM_VISIT(rotated_sat2_ef)
-  TERSUM_VISIT(rotated_sat4_ef)
-  TERSUM_VISIT(topkc_b05)
-  TERSUM_VISIT(topkc_b2)
-  TERSUM_VISIT(topkc_b8)
-  TERSUM_VISIT(topkc_b05_ef)
-  TERSUM_VISIT(topkc_b2_ef)
-  TERSUM_VISIT(topk_b05)
-  TERSUM_VISIT(topk_b8)
-  TERSUM_VISIT(topk_b2_ef)
-  TERSUM_VISIT(randomkc_b2)
-  TERSUM_VISIT(topkc_sat4)
-  TERSUM_VISIT(allocated_sat_4)
-  TERSUM_VISIT(allocated_sat_4_ef)
-  TERSUM_VISIT(two_shot_2)
-  TERSUM_VISIT(two_shot_3)
-  TERSUM_VISIT(two_shot_8)
-  TERSUM_VISIT(two_shot_1_ef)
-  TERSUM_VISIT(two_shot_4_ef)
-  TERSUM_VISIT(allocated_2)
-  TERSUM_VISIT(allocated_4)
-  TERSUM_VISIT(blocks_4)
-  TERSUM_VISIT(blocks_8)
-  TERSUM_VISIT(powersgd_r1)
-  TERSUM_VISIT(powersgd_r16)
-  TERSUM_VISIT(powersgd_r64)
-  TERSUM_VISIT(acp_r4)
+  TERSUM_VISIT(mxfp4)
 #endif
 #undef TERSUM_VISIT
 }

@@ -8,8 +8,11 @@
 
 #include "emulated_executor.hpp"
 #include "golden_exchange.hpp"
+#include "preset_lists.hpp"
 
 #include <tersum/types.hpp>
+
+#include <interop/presets.hpp>
 
 namespace tersum::tests {
 
@@ -22,9 +25,7 @@ void check_emulated(std::string const& name, Codec const& codec)
 }  // namespace tersum::tests
 
 //! Holds the kernel bodies of the preset of that name, for gradients of float or of bfloat16.
-#define TERSUM_HOLD(name) tersum::tests::check_emulated<float>(#name, tersum::presets::name)
+#define TERSUM_HOLD(name)                                                                          \
+  tersum::tests::check_emulated<float>(#name, tersum::tests::of_any_matrix(tersum::presets::name))
 #define TERSUM_HOLD_BFLOAT16(name)                                                                 \
   tersum::tests::check_emulated<tersum::bfloat16>(#name, tersum::presets::name)
-//! The same of factors: every matrix travels, however little that saves.
-#define TERSUM_HOLD_FACTORS(name)                                                                  \
-  tersum::tests::check_emulated<float>(#name, tersum::tests::of_any_matrix(tersum::presets::name))

@@ -5,19 +5,19 @@
 //! Digests of what presets send, of the means they make and of the states they keep, held against files. TERSUM_WRITE_GOLDEN=1 in
 //! the environment writes the files anew.
 //!
-//! A line `preset element: bytes sent means` of presets_*.txt is of the tensors of two ranks, or of the vector of codecs that take no
-//! tensors: how many bytes all ranks gave to all rounds of three exchanges, a digest of those bytes, and a digest of the three means, of
-//! which codecs of shards give each rank a part. Feedback goes on from one exchange to the next, so the later ones show the state too.
-//! A line `preset element worlds: digest` is a digest of such texts for one, two and five ranks, each with the vector and with the tensors,
-//! where `refused` stands for a world of which the preset has no plan.
-//!
-//! A line of states_*.txt is `preset element ranks layout: bytes plan rest`: the size of all ranks' states after these exchanges, a
-//! digest of what they say of their plans (`state_header::layout`), and one of all else in them.
+//! A line is `preset element: bytes sent means worlds states plan rest`. The first three are of the tensors of two ranks, or of the vector
+//! of codecs that take no tensors: how many bytes all ranks gave to all rounds of three exchanges, a digest of those bytes, and a digest of
+//! the three means, of which codecs of shards give each rank a part. Feedback goes on from one exchange to the next, so the later ones show
+//! the state too. `worlds` is a digest of such texts for one, two and five ranks, each with the vector and with the tensors, where `refused`
+//! stands for a world of which the preset has no plan. The last three are of the tensors of five ranks in float and of the vector of two in
+//! bfloat16, or `refused`: the size of all ranks' states after these exchanges, a digest of what they say of their plans
+//! (`state_header::layout`), and one of all else in them.
 
 #pragma once
 
 #include "check_draining.hpp"
 #include "golden_exchange.hpp"
+#include "preset_lists.hpp"
 
 #include <doctest/doctest.h>
 
@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
+#include <interop/presets.hpp>
 #include <map>
 #include <string>
 #include <string_view>
@@ -38,8 +39,8 @@ inline constexpr bool few_elements = true;
 inline constexpr bool few_elements = false;
 #endif
 
-//! A group of presets and the files that hold their digests, presets_<group>.txt and states_<group>.txt. With TERSUM_FEW_CODECS,
-//! which is for a second compiler, or TERSUM_FEW_ELEMENTS, presets are digested in float only, those of `describe_fully` in bfloat16 as well.
+//! A group of presets and the file that holds their digests, tests/golden/<group>.txt. With TERSUM_FEW_CODECS, which is for a second
+//! compiler, or TERSUM_FEW_ELEMENTS, presets are digested in float only, those of `describe_fully` in bfloat16 as well.
 class golden_presets {
  public:
   explicit golden_presets(std::string group) : group_(std::move(group)) {}
@@ -80,62 +81,59 @@ class golden_presets {
     check_floats<float>(cpu_executor{}, codec);
   }
 
-  //! Compares what was described with the files, or writes the files.
+  //! Compares what was described with the file, or writes the file.
   void check() const
   {
-    check("presets_", lines_);
-    check("states_", states_);
-  }
-
- private:
-  void check(char const* kind, std::map<std::string, std::string> const& lines) const
-  {
-    std::string const path  = std::string{"tests/golden/"} + kind + group_ + ".txt";
+    std::string const path  = "tests/golden/" + group_ + ".txt";
     char const* const write = std::getenv("TERSUM_WRITE_GOLDEN");
     if (write != nullptr && std::string_view{write} == "1") {
       REQUIRE(!few_elements);  // not all lines are there
       std::ofstream file(path);
-      for (auto const& [name, text] : lines) { file << name << ": " << text << '\n'; }
+      for (auto const& [name, text] : lines_) { file << name << ": " << text << '\n'; }
       MESSAGE("wrote ", path);
     }
     std::size_t count = 0;
     for (auto const& held : golden_lines(path)) {
       std::string const& line = held.first;  // clang 14 captures no structured binding
-      auto const got          = lines.find(line);
+      auto const got          = lines_.find(line);
       CAPTURE(line);
-      if (few_elements && got == lines.end()) {
+      if (few_elements && got == lines_.end()) {
         CHECK(line.find(" bfloat16") != std::string::npos);
         continue;
       }
       ++count;
-      REQUIRE(got != lines.end());
-      auto const worlds = in_worlds_.find(line);
-      CAPTURE((worlds == in_worlds_.end() ? "" : worlds->second));
+      REQUIRE(got != lines_.end());
+      CAPTURE(in_worlds_.at(line));
       CHECK(got->second == held.second);
     }
-    CHECK(count == lines.size());
+    CHECK(count == lines_.size());
   }
 
+ private:
   //! All worlds and both layouts.
   void describe_all(std::string const& name,
                     digested_codec<cpu_executor> const& codec,
                     std::uint64_t rows)
   {
     golden_gradient const gradient{rows};
+    std::string states;
     auto const worlds =
       digest_worlds(gradient, [&](std::string const& world, layout const& of, int ranks) {
-        return digest_world(name + ' ' + world, codec, of, ranks);
+        auto const got         = digest_world(name + ' ' + world, codec, of, ranks);
+        bool const is_of_float = name.ends_with(" float");
+        // Of the states those of one world show enough.
+        if (world == (is_of_float ? "5 tensors" : "2 vector")) { states = got.states; }
+        return got.exchanges;
       });
-    lines_[name]                 = worlds.held;
-    lines_[name + " worlds"]     = worlds.digest();
-    in_worlds_[name + " worlds"] = worlds.all;
+    lines_[name]     = worlds.held + ' ' + worlds.digest() + ' ' + states;
+    in_worlds_[name] = worlds.all;
   }
 
   //! Neither the instruction set nor what the workspace holds may make a difference.
-  std::string digest_world(std::string const& line,
-                           digested_codec<cpu_executor> const& codec,
-                           layout const& gradient,
-                           int ranks)
+  static golden_digests digest_world(std::string const& line,
+                                     digested_codec<cpu_executor> const& codec,
+                                     layout const& gradient,
+                                     int ranks)
   {
     CAPTURE(line);
     cpu_executor const best,
@@ -144,22 +142,20 @@ class golden_presets {
     auto const again = digest_exchanges(codec, gradient, ranks, baseline, std::byte{0xa5});
     CHECK(again.exchanges == got.exchanges);
     CHECK(again.states == got.states);
-    // Of the states two lines show enough.
-    if (line.ends_with("float 5 tensors") || line.ends_with("bfloat16 2 vector")) {
-      states_[line] = got.states;
-    }
     // Whatever arrives, no rank touches other memory than its own: see `host_buffer`.
     static_cast<void>(digest_exchanges(codec, gradient, ranks, best, std::byte{0xff}, true));
-    return got.exchanges;
+    return got;
   }
 
   std::string group_;
-  std::map<std::string, std::string> lines_, states_;
-  std::map<std::string, std::string> in_worlds_;  // what lines of worlds are digests of
+  std::map<std::string, std::string> lines_;
+  std::map<std::string, std::string> in_worlds_;  // what `worlds` are digests of
 };
 
 }  // namespace tersum::tests
 
-//! Describes the preset of that name.
-#define TERSUM_DESCRIBE(golden, name)       (golden).describe(#name, tersum::presets::name)
-#define TERSUM_DESCRIBE_FULLY(golden, name) (golden).describe_fully(#name, tersum::presets::name)
+//! Describes the preset of that name in `golden`.
+#define TERSUM_DESCRIBE(name)                                                                      \
+  golden.describe(#name, tersum::tests::of_any_matrix(tersum::presets::name))
+#define TERSUM_DESCRIBE_FULLY(name)                                                                \
+  golden.describe_fully(#name, tersum::tests::of_any_matrix(tersum::presets::name))
