@@ -121,18 +121,9 @@ struct chunk_in_lanes {
   part_place place{};
 
   TERSUM_BODY chunk_in_lanes(Context const& context, args_type const& arguments)
-    : chunk_in_lanes(context, arguments, make_part_map(arguments))
+    : chunk_in_lanes(context, arguments, make_part_map(arguments), {})
   {
-  }
-
-  TERSUM_BODY chunk_in_lanes(Context const& context,
-                             args_type const& arguments,
-                             map_type const& parts)
-    : ctx(context), args(arguments), map(parts),
-      tables(static_cast<std::uint32_t*>(context.shared()) + grid_of<Codec>.shared / 4),
-      storage(tile_storage<hadamard>(context))
-  {
-    fill_codebooks<Codec>(ctx, tables);
+    fill_tables(ctx);
   }
 
   //! A chunk that was found, where the codebooks lie in shared memory. Of what is found in a member nvcc makes more instructions.
@@ -155,25 +146,18 @@ struct chunk_in_lanes {
     fill_codebooks<Codec>(context, tables_of(context));
   }
 
-  //! The place in parts of the mean of another one's chunk.
-  template <class Other>
-  TERSUM_BODY chunk_in_lanes(
-    chunk_in_lanes<Edge, InRows, Codec, Element, Context, Other> const& other, Map const& parts)
-    : ctx(other.ctx), args(other.args), map(parts), tables(other.tables), storage(other.storage),
-      mine(other.mine), place(place_of_mean(parts, other.place))
-  {
-  }
-
   //! The same chunk in parts of the mean.
-  [[nodiscard]] TERSUM_BODY decltype(auto) of_mean() const
+  //! @{
+  [[nodiscard]] TERSUM_BODY auto const& of_mean() const { return *this; }
+  [[nodiscard]] TERSUM_BODY auto of_mean() const requires ways_differ<Codec>
   {
-    if constexpr (ways_differ<Codec>) {
-      return chunk_in_lanes<Edge, InRows, Codec, Element, Context, mean_map>{*this,
-                                                                             make_mean_map(args)};
-    } else {
-      return (*this);
-    }
+    auto const parts = make_mean_map(args);
+    chunk_in_lanes<Edge, InRows, Codec, Element, Context, mean_map<Codec>> mean{
+      ctx, args, parts, mine};
+    mean.place = place_of_mean(parts, place);
+    return mean;
   }
+  //! @}
 
   //! A part of an array of parts.
   [[nodiscard]] TERSUM_BODY std::uint32_t* part_of(std::uint32_t* parts, std::uint64_t part) const
@@ -288,12 +272,15 @@ struct chunk_in_lanes {
     mine.active = mine.chunk < map.chunks_of(args.rank);
     if (mine.active) { place = map.of_index(args.rank, static_cast<std::uint32_t>(mine.chunk)); }
     mine.chunk = map.chunk_of(args.rank, place.index);
-    if constexpr (in_metric<Codec> && owner_feeds_back<Codec>) {
-      if (mine.active) {
-        mine.offset = args.table[mine.chunk].offset;
-        mine.length = static_cast<int>(args.table[mine.chunk].length);
-      }
-    }
+  }
+
+  //! Finds it in the gradient. Where chunks are chosen their numbers are others.
+  TERSUM_BODY void locate()
+  {
+    if (selects<Codec> || !mine.active) { return; }
+    chunk_entry const& entry = args.table[mine.chunk];
+    mine.offset              = entry.offset;
+    mine.length              = static_cast<int>(entry.length);
   }
 
   //! Decoded values in wire order to the gradient: back to its basis and its units, and stored. Where the chunk has not
@@ -304,46 +291,31 @@ struct chunk_in_lanes {
     // A byte of predicates is moved at once if nothing else holds one: without the highest bit of each, or the lowest.
     constexpr std::uint32_t predicates = flips_by_predicates<Edge, Codec> ? 0x7f7e7e7eu : 0u;
     rotate_back<predicates>(v, late, !decodes_zeros || scale > 0.0f);
-    if constexpr (codes_differences<Codec>) {
-      // A difference that is not finite leaves what all ranks hold as it was.
-      bool const moves = scale > 0.0f && is_finite(scale);
-      if constexpr (Edge ||
-                    own_chunk<Codec>::threads < 32) {  // others of the warp go on to barriers
-        mine.active = mine.active && moves;
-      } else if (!moves) {
-        return;
-      }
-      leave_metric<Edge>(ctx, args, mine, v);
-      add_held(v);
-    } else {
-      if (!decodes_zeros && !(scale > 0.0f)) {
-        TERSUM_UNROLL
-        for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(0.0f, scale); }
-      }
-      leave_metric<Edge>(ctx, args, mine, v);
-    }
+    if (!settle(scale, v)) { return; }
+    leave_metric<Edge>(ctx, args, mine, v);
+    add_held(v);
     store_row<Edge>(ctx, args.gradient, mine, storage, v);
   }
 
   //! Begins with what the owner kept of the chunk.
-  TERSUM_BODY void begin_with_kept(float (&v)[32]) const
+  //! @{
+  TERSUM_BODY void begin_with_kept(float (&v)[32]) const { clear(v); }
+  TERSUM_BODY void begin_with_kept(float (&v)[32]) const requires owner_feeds_back<Codec>
   {
-    TERSUM_UNROLL
-    for (int k = 0; k < 32; ++k) { v[k] = 0.0f; }
-    if constexpr (owner_feeds_back<Codec>) {
-      if (mine.active) {
-        TERSUM_UNROLL
-        for (int r = 0; r < 4; ++r) { thread_values<8>::load(ctx, kept(r), v + 8 * r); }
-        if constexpr (weighs_kept<Codec>) {
-          float const weight = weight_of_kept(args);
-          TERSUM_UNROLL
-          for (int k = 0; k < 32; ++k) { v[k] = Context::multiply(weight, v[k]); }
-        }
+    clear(v);
+    if (mine.active) {
+      float const weight = weight_of_kept(args);
+      TERSUM_UNROLL
+      for (int r = 0; r < 4; ++r) { thread_values<8>::load(ctx, kept(r), v + 8 * r); }
+      TERSUM_UNROLL
+      for (int k = 0; k < 32; ++k) {
+        v[k] = weighed<Codec>(context_arithmetic<Context>{}, weight, v[k]);
       }
-      divide_by_scales<true, InRows>(ctx, args, mine, v);
-      to_wire(v);
     }
+    divide_by_scales<true, InRows>(ctx, args, mine, v);
+    to_wire(v);
   }
+  //! @}
 
   //! Writes what the owner keeps of a chunk of its part, of which so much was lost.
   TERSUM_BODY void keep_owned(float (&v)[32]) const
@@ -352,12 +324,7 @@ struct chunk_in_lanes {
     rotate_back(v);
     // Parts begin anywhere among the chunks, so that none of them counts as regular.
     multiply_by_scales<true, InRows>(ctx, args, mine, v);
-    if constexpr (in_metric<Codec>) {
-      TERSUM_UNROLL
-      for (int i = 0; i < 32; ++i) {
-        if (mine.coordinate(i) >= mine.length) { v[i] = 0.0f; }
-      }
-    }
+    clear_padding(v);
     if (!mine.active) { return; }
     round_to_kept<residual_element<Codec>>(mine, draw_of_kept(args, mine.chunk, second_rank), v);
     TERSUM_UNROLL
@@ -374,8 +341,50 @@ struct chunk_in_lanes {
     store_in_shard(ctx, args, mine, v);
   }
 
+ private:
+  TERSUM_BODY static void clear(float (&v)[32])
+  {
+    TERSUM_UNROLL
+    for (int k = 0; k < 32; ++k) { v[k] = 0.0f; }
+  }
+
+  //! What divided by a scale without a coordinate has left beyond the end of a chunk.
+  //! @{
+  TERSUM_BODY void clear_padding(float (&)[32]) const {}
+  TERSUM_BODY void clear_padding(float (&v)[32]) const requires in_metric<Codec>
+  {
+    TERSUM_UNROLL
+    for (int i = 0; i < 32; ++i) {
+      if (mine.coordinate(i) >= mine.length) { v[i] = 0.0f; }
+    }
+  }
+  //! @}
+
+  //! Makes zeros or NaNs, by `scale`, of a chunk that has not travelled. Of differences that are not finite nothing is stored.
+  //! @{
+  TERSUM_BODY bool settle(float scale, float (&v)[32])
+  {
+    if (!decodes_zeros && !(scale > 0.0f)) {
+      TERSUM_UNROLL
+      for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(0.0f, scale); }
+    }
+    return true;
+  }
+  TERSUM_BODY bool settle(float scale, float (&)[32]) requires codes_differences<Codec>
+  {
+    bool const moves = scale > 0.0f && is_finite(scale);
+    if constexpr (Edge || own_chunk<Codec>::threads < 32) {  // others of the warp go on to barriers
+      mine.active = mine.active && moves;
+      return true;
+    }
+    return moves;
+  }
+  //! @}
+
   //! Adds to decoded differences what all ranks hold.
-  TERSUM_BODY void add_held(float (&v)[32]) const
+  //! @{
+  TERSUM_BODY void add_held(float (&)[32]) const {}
+  TERSUM_BODY void add_held(float (&v)[32]) const requires codes_differences<Codec>
   {
     float held[32];
     TERSUM_UNROLL
@@ -385,6 +394,7 @@ struct chunk_in_lanes {
     TERSUM_UNROLL
     for (int i = 0; i < 32; ++i) { v[i] = Context::add(held[i], v[i]); }
   }
+  //! @}
 
   //! Where the owner keeps a thread's eight coordinates of quarter r.
   [[nodiscard]] TERSUM_BODY residual_element<Codec>* kept(int r) const

@@ -28,6 +28,23 @@ namespace tersum::inline v0::detail {
 template <class Context>
 inline constexpr int part_threads = tuning_of<Context>.cuda.part_threads;
 
+//! @brief The map of all parts that this rank sends, or of the parts of the mean.
+//! @{
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_BODY auto map_of_parts(exchange_args<Codec, Element> const& args,
+                                            std::uint32_t const*)
+{
+  return make_part_map(args);
+}
+template <ways_differ Codec, class Element>
+[[nodiscard]] TERSUM_BODY part_map map_of_parts(exchange_args<Codec, Element> const& args,
+                                                std::uint32_t const* parts)
+{
+  // Parts of the mean never lie in the place of those that are sent.
+  return parts == args.parts.gathered ? part_map{make_mean_map(args)} : make_part_map(args);
+}
+//! @}
+
 //! @brief Clears the words between codes and scales: of all parts that this rank sends, or of its own part of the mean.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void clear_parts(Context const& ctx,
@@ -35,11 +52,7 @@ TERSUM_BODY void clear_parts(Context const& ctx,
                              std::uint32_t* parts,
                              std::uint32_t first)
 {
-  auto map = make_part_map(args);
-  if constexpr (ways_differ<Codec>) {
-    // Parts of the mean never lie in the place of those that are sent.
-    if (parts == args.parts.gathered) { map = make_mean_map(args); }
-  }
+  auto const map             = map_of_parts(args, parts);
   std::uint32_t const part   = first + ctx.block_rank();
   std::uint32_t* const words = parts + map.begin(part);
   part_rest const rest       = map.rest_of(part);
@@ -76,6 +89,7 @@ TERSUM_BODY void recompress_owned(Context const& ctx, exchange_args<Codec, Eleme
   Chunk own{ctx, args};
   own.find_owned();
   if (all_idle(ctx, own.mine)) { return; }
+  own.locate();
   float v[32];
   add_ranks(own, v);
   dither_key key   = key_of(args);
@@ -103,14 +117,11 @@ TERSUM_BODY void inspect_chunk(Context const& ctx,
   auto const map         = make_mean_map(args);
   part_place const place = args.selection.find_in(map, chunk);
   if (place.level == 0) { return; }
-  std::uint64_t const at = map.begin(place.part) + map.scale_word(place.index);
-  if (!is_finite(Context::from_bits(ctx.load(args.parts.gathered + at)))) { raise_flag(args); }
-  if constexpr (copying<Codec>) {
-    for (int rank = 1; rank < args.world; ++rank) {
-      std::uint32_t const* const part =
-        args.parts.gathered + map.begin(static_cast<std::uint64_t>(rank));
-      if (!is_finite(Context::from_bits(ctx.load(part + at)))) { raise_flag(args); }
-    }
+  auto const parts = static_cast<unsigned>(parts_of_mean(args));
+  for (unsigned i = 0; i < parts; ++i) {
+    std::uint32_t const* const part = args.parts.gathered + map.begin(place.part + i);
+    float const scale = Context::from_bits(ctx.load(part + map.scale_word(place.index)));
+    if (!is_finite(scale)) { raise_flag(args); }
   }
 }
 
@@ -162,14 +173,11 @@ TERSUM_BODY void keep_owner_residual(Context const& ctx, exchange_args<Codec, El
   chunk_in_lanes<true, InRows, Codec, Element, Context> own{ctx, args};
   own.find_owned();
   if (all_idle(ctx, own.mine) || step_is_poisoned(args)) { return; }
+  own.locate();
   float v[32];
   add_ranks(own, v);
-  if constexpr (ways_differ<Codec>) {
-    auto const mean = own.of_mean();
-    mean.add(mean.part_of(args.parts.gathered, args.rank), -static_cast<float>(args.world), v);
-  } else {
-    own.add(own.part_of(args.parts.gathered, args.rank), -static_cast<float>(args.world), v);
-  }
+  auto const& mean = own.of_mean();
+  mean.add(mean.part_of(args.parts.gathered, args.rank), -static_cast<float>(args.world), v);
   own.keep_owned(v);
 }
 

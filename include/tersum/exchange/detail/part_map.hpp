@@ -141,8 +141,11 @@ struct part_map {
   }
 };
 
-//! @brief Where chunks lie in the parts of a mean whose codes are not those that the ranks send.
-struct mean_map : part_map {};
+//! @brief Where chunks lie in the parts of a mean whose codes are not those that the ranks send, and which codes these are.
+template <class Codec>
+struct mean_map : part_map {
+  using quantizer_type = typename Codec::mean_quantizer_type;
+};
 
 //! @brief A rank's part holds the chunks that its shard has a coordinate of, in the order of the gradient.
 //!
@@ -214,6 +217,7 @@ struct shard_map {
 };
 
 //! @brief Where the chunks of a codec with parts lie in this exchange.
+//! @{
 template <class Codec, class Element>
 requires(scattering<Codec> || copying<Codec>) [[nodiscard]] TERSUM_INLINE part_map
   make_part_map(exchange_args<Codec, Element> const& args)
@@ -226,7 +230,6 @@ requires(scattering<Codec> || copying<Codec>) [[nodiscard]] TERSUM_INLINE part_m
     map, args.chunks, code_words<typename Codec::quantizer_type>(Codec::chunk_size));
   return map;
 }
-
 template <in_shards Codec, class Element>
 [[nodiscard]] TERSUM_INLINE shard_map make_part_map(exchange_args<Codec, Element> const& args)
 {
@@ -234,56 +237,64 @@ template <in_shards Codec, class Element>
           .world       = static_cast<std::uint32_t>(args.world),
           .chunk_words = code_words<typename Codec::quantizer_type>(Codec::chunk_size)};
 }
+//! @}
 
 //! @brief The same for parts of the mean, which is what all ranks decode.
+//! @{
 template <class Codec, class Element>
 [[nodiscard]] TERSUM_INLINE auto make_mean_map(exchange_args<Codec, Element> const& args)
 {
-  if constexpr (ways_differ<Codec>) {
-    mean_map map{make_part_map(args)};
-    map.part_words = args.parts.mean_words;
-    map.words[1]   = code_words<typename Codec::mean_quantizer_type>(Codec::chunk_size);
-    return map;
-  } else {
-    return make_part_map(args);
-  }
+  return make_part_map(args);
 }
+template <ways_differ Codec, class Element>
+[[nodiscard]] TERSUM_INLINE mean_map<Codec> make_mean_map(exchange_args<Codec, Element> const& args)
+{
+  mean_map<Codec> map{make_part_map(args)};
+  map.part_words = args.parts.mean_words;
+  map.words[1]   = code_words<typename Codec::mean_quantizer_type>(Codec::chunk_size);
+  return map;
+}
+//! @}
 
-//! @brief What says of which codes the mean is, where the ways differ.
-template <class Codec>
-struct mean_codes {
-  using quantizer_type = typename Codec::mean_quantizer_type;
-};
-
-//! @brief What says of which codes the chunks of a map are: the codec, but for `mean_map`.
+//! @brief What says of which codes the chunks of a map are: the codec, or a `mean_map`.
 template <class Codec, class Map>
-using codes_of_map = std::conditional_t<std::is_same_v<Map, mean_map>, mean_codes<Codec>, Codec>;
+using codes_of_map = std::conditional_t<std::is_same_v<Map, mean_map<Codec>>, Map, Codec>;
 
 //! @brief Calls body(codec) with what says of which codes a chunk of a map is, on its level.
+//! @{
 TERSUM_EXEC_CHECK_DISABLE
 template <class Map, class Codec, class Body>
 TERSUM_INLINE void at_level_of(Map const&,
-                               [[maybe_unused]] Codec const& codec,
-                               [[maybe_unused]] std::uint32_t level,
+                               Codec const& codec,
+                               std::uint32_t level,
                                Body const& body)
 {
-  if constexpr (std::is_same_v<Map, mean_map>) {
-    body(mean_codes<Codec>{});
-  } else {
-    at_level(codec, level, body);
-  }
+  at_level(codec, level, body);
 }
+TERSUM_EXEC_CHECK_DISABLE
+template <class Codec, class Body>
+TERSUM_INLINE void at_level_of(mean_map<Codec> const& map,
+                               Codec const&,
+                               std::uint32_t,
+                               Body const& body)
+{
+  body(map);
+}
+//! @}
 
 //! @brief The place in a map of the mean of a chunk whose place among the parts that are sent is known.
+//! @{
 template <class Map>
-[[nodiscard]] TERSUM_INLINE part_place place_of_mean([[maybe_unused]] Map const& map,
+[[nodiscard]] TERSUM_INLINE part_place place_of_mean(Map const&, part_place const& place)
+{
+  return place;
+}
+template <class Codec>
+[[nodiscard]] TERSUM_INLINE part_place place_of_mean(mean_map<Codec> const& map,
                                                      part_place const& place)
 {
-  if constexpr (std::is_same_v<Map, mean_map>) {
-    return map.of_index(place.part, place.index);
-  } else {
-    return place;
-  }
+  return map.of_index(place.part, place.index);
 }
+//! @}
 
 }  // namespace tersum::inline v0::detail

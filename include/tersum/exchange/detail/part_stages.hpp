@@ -46,31 +46,23 @@ TERSUM_INLINE void add_chunk_of_shard(Chunk const& chunk)
   chunk.give_to_shard(finite, v);
 }
 
-//! @name A chunk of the mean, in the part at which its codes begin: that of its owner, or those of all ranks, in their order
-//! The first gives its scale, or the sum of all scales; the second decodes it to zeros.
+//! @brief How many parts, one behind the other, hold codes of a chunk of the mean: that of its owner, or those of all ranks, which are
+//! added.
 //! @{
-TERSUM_EXEC_CHECK_DISABLE
-template <class Codec, class Element, class Chunk>
-[[nodiscard]] TERSUM_INLINE float scale_of_mean(exchange_args<Codec, Element> const&,
-                                                Chunk const& chunk,
-                                                std::uint32_t const* part)
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE int parts_of_mean(exchange_args<Codec, Element> const&)
 {
-  return chunk.scale_in(part);
+  return 1;
 }
-TERSUM_EXEC_CHECK_DISABLE
-template <copying Codec, class Element, class Chunk>
-[[nodiscard]] TERSUM_INLINE float scale_of_mean(exchange_args<Codec, Element> const& args,
-                                                Chunk const& chunk,
-                                                std::uint32_t const* part)
+template <copying Codec, class Element>
+[[nodiscard]] TERSUM_INLINE int parts_of_mean(exchange_args<Codec, Element> const& args)
 {
-  float scale = chunk.scale_in(part);
-  TERSUM_NO_UNROLL
-  for (int rank = 1; rank < args.world; ++rank) {
-    part += args.parts.part_words;
-    scale = Chunk::math::add(scale, chunk.scale_in(part));
-  }
-  return scale;
+  return args.world;
 }
+//! @}
+
+//! @brief Decodes these to zeros.
+//! @{
 TERSUM_EXEC_CHECK_DISABLE
 template <class Codec, class Element, class Chunk>
 TERSUM_INLINE void decode_mean(exchange_args<Codec, Element> const&,
@@ -104,7 +96,15 @@ TERSUM_INLINE void decode_chunk(Chunk& chunk)
   auto const& args                = chunk.args;
   std::uint32_t const* const part = chunk.part_of(args.parts.gathered, chunk.place.part);
   float scale                     = 0.0f;
-  if (chunk.travels()) { scale = scale_of_mean(args, chunk, part); }
+  if (chunk.travels()) {
+    scale           = chunk.scale_in(part);
+    int const parts = parts_of_mean(args);
+    TERSUM_NO_UNROLL
+    for (int i = 1; i < parts; ++i) {
+      auto const other = chunk.place.part + static_cast<std::uint32_t>(i);
+      scale = Chunk::math::add(scale, chunk.scale_in(chunk.part_of(args.parts.gathered, other)));
+    }
+  }
   // A chunk that does not travel is zero, or NaN where a gradient was not finite. If the budget pays for nothing, no norm has travelled.
   if (chunk.stays() && has_agreed(args)) {
     using scalar           = typename std::remove_cvref_t<decltype(args.codec)>::norm_scalar;
