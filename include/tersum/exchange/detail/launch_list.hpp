@@ -274,7 +274,7 @@ class launch_list {
       (*this)(clear_parts_kernel{{}, args_.parts.gathered, args_.rank}, 1);
     }
     owned<publish_kernel>();
-    keep_lost();
+    keep_lost_of_shard();
   }
   //! @}
 
@@ -391,10 +391,8 @@ class launch_list {
   {
     chunks<keep_residual_kernel>();
   }
-  void keep_lost() requires(feeds_back<Codec>&& publishing<Codec>)
-  {
-    owned<keep_published_kernel>();
-  }
+  void keep_lost_of_shard() {}
+  void keep_lost_of_shard() requires feeds_back<Codec> { owned<keep_published_kernel>(); }
   void keep_lost_by_owners() {}
   void keep_lost_by_owners() requires owner_feeds_back<Codec>
   {
