@@ -3,14 +3,16 @@
 
 //! @file
 //! What an engineer would write by hand instead of block-scope pieces, beside the same of pieces: the table of docs/kernels.md.
-//! Chunks have 1024 floats, all of them whole and aligned. In a plain kernel a lane has four neighbours of each 128.
+//! Chunks have 1024 floats, all of them whole and aligned, and compilers know it. In a plain kernel a lane has four neighbours of each 128.
 
 #pragma once
 
 #include <tersum/block/block_norm.hpp>
 #include <tersum/block/block_scan.hpp>
 #include <tersum/block/block_values.hpp>
+#include <tersum/block/chunk_step.hpp>
 #include <tersum/block/cuda_context.cuh>
+#include <tersum/block/thread_codes.hpp>
 #include <tersum/block/thread_norm.hpp>
 #include <tersum/block/thread_values.hpp>
 #include <tersum/quantize/block_codes.hpp>
@@ -22,6 +24,7 @@
 #include <tersum/random/philox.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
 #include <tersum/rotate/block_hadamard.hpp>
+#include <tersum/rotate/partial_hadamard.hpp>
 #include <tersum/rotate/thread_hadamard.hpp>
 
 #include <cuda_fp8.h>
@@ -364,6 +367,41 @@ __global__ void __launch_bounds__(128)
   scales[thread()]     = static_cast<std::uint8_t>(code);
 }
 
+//! Values to codes of 4 bits, two's complement, in words. A thread has 32 of them.
+__global__ void __launch_bounds__(128) plain_pack_kernel(float const* from, uint4* to)
+{
+  float v[32];
+  load_own(from, v);
+  std::uint32_t words[4] = {};
+#pragma unroll
+  for (int i = 0; i < 32; ++i) {
+    words[i / 8] |= (static_cast<unsigned>(__float2int_rn(v[i])) & 15u) << (4 * (i % 8));
+  }
+  to[thread()] = uint4{words[0], words[1], words[2], words[3]};
+}
+
+//! And words to floats.
+__global__ void __launch_bounds__(128) plain_unpack_kernel(uint4 const* from, float* to)
+{
+  uint4 const four             = from[thread()];
+  std::uint32_t const words[4] = {four.x, four.y, four.z, four.w};
+#pragma unroll
+  for (int i = 0; i < 32; i += 4) {
+    auto const code = [&](int j) {
+      return static_cast<float>(static_cast<int>(words[i / 8] << (28 - 4 * (i % 8 + j))) >> 28);
+    };
+    reinterpret_cast<float4*>(to + 32 * thread())[i / 4] =
+      float4{code(0), code(1), code(2), code(3)};
+  }
+}
+
+//! Factors of chunks whose norms are known.
+__global__ void __launch_bounds__(128) plain_step_kernel(float const* norms, tersum::chunk_step* to)
+{
+  float const step = norms[thread()] * (2.75f / 32 / 7);
+  to[thread()]     = {256 / (step * 32), step / 32 / 8, 0, 0};
+}
+
 //! The sums of the integers below, in each block.
 __global__ void __launch_bounds__(256) plain_scan_kernel(std::uint32_t const* from, uint2* to)
 {
@@ -403,33 +441,58 @@ __global__ void __launch_bounds__(128) plain_add_kernel(uint4* sums, uint4 const
   sums[i] = uint4{add(a.x, b.x), add(a.y, b.y), add(a.z, b.z), add(a.w, b.w)};
 }
 
-__global__ void __launch_bounds__(128)
-  pieces_copy_kernel(float const* from, std::uint64_t count, float* to)
+//! A thread's chunk of arrays that compilers need no edges of.
+inline __device__ chunk whole_chunk(tersum::cuda_context const& ctx,
+                                    float const* from,
+                                    float const* to = nullptr)
 {
+  //! [whole]
+  chunk mine  = chunk::numbered(ctx, 0);
+  mine.offset = mine.chunk * chunk::size;
+  mine.length = chunk::size;
+  __builtin_assume(reinterpret_cast<std::uintptr_t>(from) % 16 == 0);
+  //! [whole]
+  __builtin_assume(reinterpret_cast<std::uintptr_t>(to) % 16 == 0);
+  return mine;
+}
+
+template <bool Striped>
+inline __device__ void pieces_copy(float const* from, float* to)
+{
+  using array = tersum::block_values<1024, Striped>;
   tersum::cuda_context const ctx;
-  chunk const mine = chunk::of(ctx, count);
+  chunk const mine = whole_chunk(ctx, from, to);
   float v[32];
   array::load(ctx, mine, from, v);
   array::store(ctx, mine, v, to);
 }
 
+__global__ void __launch_bounds__(128) pieces_copy_kernel(float const* from, float* to)
+{
+  pieces_copy<false>(from, to);
+}
+
+__global__ void __launch_bounds__(128) pieces_striped_kernel(float const* from, float* to)
+{
+  pieces_copy<true>(from, to);
+}
+
 __global__ void __launch_bounds__(128)
-  pieces_rotate_kernel(float const* from, std::uint64_t count, std::uint64_t key, float* to)
+  pieces_rotate_kernel(float const* from, std::uint64_t key, float* to)
 {
   __shared__ rotation::storage shared;
   tersum::cuda_context const ctx;
-  chunk const mine = chunk::of(ctx, count);
+  chunk const mine = whole_chunk(ctx, from, to);
   float v[32];
   array::load(ctx, mine, from, v);
   rotation::forward(ctx, mine, key, shared, v);
   array::store(ctx, mine, v, to);
 }
 
-__global__ void __launch_bounds__(128)
-  pieces_norm_kernel(float const* from, std::uint64_t count, float* norms)
+__global__ void __launch_bounds__(128) pieces_norm_kernel(float const* from, float* norms)
 {
   tersum::cuda_context const ctx;
-  chunk const mine = chunk::of(ctx, count);
+  chunk const mine = whole_chunk(ctx, from);
   float v[32];
   array::load(ctx, mine, from, v);
   float const square = norm::squared(ctx, mine, nullptr, v);
@@ -449,11 +512,10 @@ __global__ void __launch_bounds__(256)
   if (mine.exists() && mine.thread == 0) { norms[mine.chunk] = square; }
 }
 
-__global__ void __launch_bounds__(128)
-  pieces_largest_kernel(float const* from, std::uint64_t count, float* largest)
+__global__ void __launch_bounds__(128) pieces_largest_kernel(float const* from, float* largest)
 {
   tersum::cuda_context const ctx;
-  chunk const mine = chunk::of(ctx, count);
+  chunk const mine = whole_chunk(ctx, from);
   float v[32];
   array::load(ctx, mine, from, v);
   float const most = norm::largest(ctx, mine, nullptr, v);
@@ -494,12 +556,12 @@ __global__ void __launch_bounds__(128)
   pieces_rotate_own<64>(from, key, to);
 }
 
-__global__ void __launch_bounds__(128) pieces_encode_kernel(
-  float const* from, std::uint64_t count, std::uint64_t key, float scale, std::uint32_t* to)
+__global__ void __launch_bounds__(128)
+  pieces_encode_kernel(float const* from, std::uint64_t key, float scale, std::uint32_t* to)
 {
   __shared__ rotation::storage shared;
   tersum::cuda_context const ctx;
-  chunk const mine = chunk::of(ctx, count);
+  chunk const mine = whole_chunk(ctx, from);
   float v[32];
   std::uint32_t words[codes::words];
   array::load(ctx, mine, from, v);
@@ -508,12 +570,12 @@ __global__ void __launch_bounds__(128) pieces_encode_kernel(
   codes::store(ctx, mine, words, to);
 }
 
-__global__ void __launch_bounds__(128) pieces_decode_kernel(
-  std::uint32_t const* from, std::uint64_t count, std::uint64_t key, float scale, float* to)
+__global__ void __launch_bounds__(128)
+  pieces_decode_kernel(std::uint32_t const* from, std::uint64_t key, float scale, float* to)
 {
   __shared__ rotation::storage shared;
   tersum::cuda_context const ctx;
-  chunk const mine = chunk::of(ctx, count);
+  chunk const mine = whole_chunk(ctx, to);
   float v[32];
   std::uint32_t words[codes::words];
   codes::load(ctx, mine, from, words);
@@ -523,12 +585,12 @@ __global__ void __launch_bounds__(128) pieces_decode_kernel(
   array::store(ctx, mine, v, to);
 }
 
-__global__ void __launch_bounds__(128) pieces_levels_kernel(
-  float const* from, std::uint64_t count, std::uint64_t key, std::uint32_t* to, float* scales)
+__global__ void __launch_bounds__(128)
+  pieces_levels_kernel(float const* from, std::uint64_t key, std::uint32_t* to, float* scales)
 {
   __shared__ rotation::storage shared;
   tersum::cuda_context const ctx;
-  chunk const mine = chunk::of(ctx, count);
+  chunk const mine = whole_chunk(ctx, from);
   float v[32];
   std::uint32_t words[levels::words];
   array::load(ctx, mine, from, v);
@@ -582,6 +644,45 @@ __global__ void __launch_bounds__(128)
   pieces_mxfp8_kernel(float const* from, uint4* to, std::uint8_t* scales)
 {
   pieces_mx<tersum::thread_mxfp8<>>(from, to, scales);
+}
+
+__global__ void __launch_bounds__(128) pieces_pack_kernel(float const* from, std::uint32_t* to)
+{
+  tersum::cuda_context const ctx;
+  float v[32];
+  tersum::thread_values<32>::load(ctx, from + 32 * thread(), v);
+  //! [pack]
+  using codes = tersum::thread_codes<4>;
+  std::uint32_t words[codes::words];
+#pragma unroll
+  for (int k = 0; k < 32; ++k) {
+    codes::put(words, k, static_cast<std::uint32_t>(__float2int_rn(v[k])));
+  }
+  codes::store(ctx, words, to + codes::words * thread());
+  //! [pack]
+}
+
+__global__ void __launch_bounds__(128) pieces_unpack_kernel(std::uint32_t const* from, float* to)
+{
+  using codes = tersum::thread_codes<4>;
+  tersum::cuda_context const ctx;
+  std::uint32_t words[codes::words];
+  codes::load(ctx, from + codes::words * thread(), words);
+  float v[32];
+#pragma unroll
+  for (int k = 0; k < 32; ++k) {
+    v[k] = static_cast<float>(static_cast<int>(codes::get(words, k) << 28) >> 28);
+  }
+  tersum::thread_values<32>::store(ctx, v, to + 32 * thread());
+}
+
+__global__ void __launch_bounds__(128)
+  pieces_step_kernel(float const* norms, tersum::chunk_step* to)
+{
+  float const norm = norms[thread()];
+  to[thread()] =
+    tersum::make_chunk_step<tersum::partial_hadamard<1024>, tersum::stochastic_quantizer<4>>(
+      norm * (2.75f / 32 / 7), norm, 8);
 }
 
 __global__ void __launch_bounds__(256) pieces_scan_kernel(std::uint32_t const* from, uint2* to)

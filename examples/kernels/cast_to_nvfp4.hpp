@@ -20,7 +20,7 @@ using floats   = tersum::thread_nvfp4<tersum::independent>;
 //! @param blocks  Blocks of 16 values.
 //! @param unit    What numbers are multiplied by besides the scale of their block. No rotated magnitude exceeds 6 * 448 of it, and they
 //!                are up to 4 times the largest of a value.
-//! @param codes   Receives 8 bytes for each block, the first value in the lowest bits.
+//! @param codes   Receives 8 bytes for each block, the first value in the lowest bits. Aligned to that.
 //! @param scales  Receives the E4M3 scale of each block.
 template <tersum::block_context Context, tersum::gradient_element Element>
 TERSUM_BODY void cast(Context const& ctx,
@@ -46,8 +46,7 @@ TERSUM_BODY void cast(Context const& ctx,
   std::uint32_t words[floats::words];
   std::uint32_t const scale = floats::encode(ctx, block, draws, 4 * unit, v, words);
   //! [encode]
-  ctx.store(codes + 2 * block, words[0]);
-  ctx.store(codes + 2 * block + 1, words[1]);
+  floats::codes::store(ctx, words, codes + 2 * block);
   ctx.store(scales + block, static_cast<std::uint8_t>(scale));
 }
 

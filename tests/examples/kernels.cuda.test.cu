@@ -335,22 +335,27 @@ TEST_CASE("[examples] plain kernels do what pieces do, on a device")
     pieces = of_pieces.read();
   };
 
-  plain_copy_kernel<<<blocks, 128>>>(from.get(), of_plain.get());
-  pieces_copy_kernel<<<blocks, 128>>>(from.get(), count, of_pieces.get());
-  CHECK(of_plain.read() == values);
-  CHECK(of_pieces.read() == values);
+  for (auto* const copy : {plain_copy_kernel, pieces_copy_kernel, pieces_striped_kernel}) {
+    managed<float> const copied{count};
+    copy<<<blocks, 128>>>(from.get(), copied.get());
+    CHECK(copied.read() == values);
+  }
 
   plain_norm_kernel<<<blocks, 128>>>(from.get(), of_plain.get());
-  pieces_norm_kernel<<<blocks, 128>>>(from.get(), count, of_pieces.get());
+  pieces_norm_kernel<<<blocks, 128>>>(from.get(), of_pieces.get());
   finish();
   for (std::size_t i = 0; i < count / 1024; ++i) {
     CHECK(plain[i] == doctest::Approx(pieces[i]).epsilon(1e-5));
   }
+  managed<chunk_step> const plain_steps{16}, pieces_steps{16};
+  plain_step_kernel<<<1, 16>>>(of_plain.get(), plain_steps.get());
+  pieces_step_kernel<<<1, 16>>>(of_plain.get(), pieces_steps.get());
+  CHECK(same_bytes(plain_steps.read(), pieces_steps.read()));
   pieces_norm_8192_kernel<<<count / 8192, 256>>>(from.get(), count, of_pieces.get());
   pieces = of_pieces.read();
   CHECK(pieces[1] == doctest::Approx(std::reduce(&plain[8], &plain[16])).epsilon(1e-5));
   plain_largest_kernel<<<blocks, 128>>>(from.get(), of_plain.get());
-  pieces_largest_kernel<<<blocks, 128>>>(from.get(), count, of_pieces.get());
+  pieces_largest_kernel<<<blocks, 128>>>(from.get(), of_pieces.get());
   finish();
   CHECK(std::equal(plain.begin(), plain.begin() + count / 1024, pieces.begin()));
 
@@ -363,7 +368,7 @@ TEST_CASE("[examples] plain kernels do what pieces do, on a device")
 
   // A rotation keeps the norm.
   plain_rotate_kernel<<<blocks, 128>>>(from.get(), key, of_plain.get());
-  pieces_rotate_kernel<<<blocks, 128>>>(from.get(), count, key, of_pieces.get());
+  pieces_rotate_kernel<<<blocks, 128>>>(from.get(), key, of_pieces.get());
   finish();
   std::vector<float> const zeros(count);
   double const square = 1024 * difference(values, zeros);
@@ -373,9 +378,8 @@ TEST_CASE("[examples] plain kernels do what pieces do, on a device")
   // Between codes rounding at random has the variance x (1 - x) of squared steps: 1/6 in the mean. Values end at 2.75 deviations.
   plain_encode_kernel<<<blocks, 128>>>(from.get(), key, 1 / (32 * step), plain_codes.get());
   plain_decode_kernel<<<blocks, 128>>>(plain_codes.get(), key, step / 32, of_plain.get());
-  pieces_encode_kernel<<<blocks, 128>>>(from.get(), count, key, scale.encode, pieces_codes.get());
-  pieces_decode_kernel<<<blocks, 128>>>(
-    pieces_codes.get(), count, key, scale.decode, of_pieces.get());
+  pieces_encode_kernel<<<blocks, 128>>>(from.get(), key, scale.encode, pieces_codes.get());
+  pieces_decode_kernel<<<blocks, 128>>>(pieces_codes.get(), key, scale.decode, of_pieces.get());
   finish();
   CHECK(difference(plain, values) == doctest::Approx(step * step / 6).epsilon(.05));
   CHECK(difference(pieces, values) == doctest::Approx(step * step / 6).epsilon(.05));
@@ -392,8 +396,7 @@ TEST_CASE("[examples] plain kernels do what pieces do, on a device")
 
   // Levels of normal values are multiplied by the same but for what signs and the order of coordinates make.
   plain_levels_kernel<<<blocks, 128>>>(from.get(), key, plain_codes.get(), of_plain.get());
-  pieces_levels_kernel<<<blocks, 128>>>(
-    from.get(), count, key, pieces_codes.get(), of_pieces.get());
+  pieces_levels_kernel<<<blocks, 128>>>(from.get(), key, pieces_codes.get(), of_pieces.get());
   finish();
   for (std::size_t i = 0; i < count / 1024; ++i) {
     CHECK(plain[i] == doctest::Approx(pieces[i]).epsilon(.02));
@@ -426,6 +429,12 @@ TEST_CASE("[examples] plain kernels do what pieces do, on a device")
   check_mx(plain_mxfp4_kernel, pieces_mxfp4_kernel, count / 32);
   check_mx(plain_mxfp8_kernel, pieces_mxfp8_kernel, count / 16);
 
+  plain_pack_kernel<<<4, 128>>>(from.get(), fours(plain_sums));
+  pieces_pack_kernel<<<4, 128>>>(from.get(), pieces_sums.get());
+  CHECK(plain_sums.read() == pieces_sums.read());
+  plain_unpack_kernel<<<4, 128>>>(fours(plain_sums), of_plain.get());
+  pieces_unpack_kernel<<<4, 128>>>(pieces_sums.get(), of_pieces.get());
+  CHECK(of_plain.read() == of_pieces.read());
   plain_scan_kernel<<<4, 256>>>(pieces_codes.get(), of_plain_twos.get());
   pieces_scan_kernel<<<4, 256>>>(pieces_codes.get(), of_pieces_twos.get());
   CHECK(same_bytes(of_plain_twos.read(), of_pieces_twos.read()));
@@ -455,7 +464,7 @@ TEST_CASE("[examples] plain kernels do what pieces do, on a device")
       ++compared;
     }
   }
-  CHECK(compared == (simulated ? 14 : 0));
+  CHECK(compared == (simulated ? 17 : 0));
   // Of 32 bytes: a float is read and half a byte written.
   if (simulated) {
     CHECK(sectors["plain_kernels::plain_encode_kernel"] == std::array{count / 8.0, count / 64.0});

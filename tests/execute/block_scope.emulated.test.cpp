@@ -342,7 +342,7 @@ void check_levels(emulator::thread_order order)
     for (std::size_t i = c * Size; i < (c + 1) * Size; ++i) {
       double const x = std::abs(static_cast<double>(values[i])) / rms;
       std::uint32_t const code =
-        detail::read_code<Bits>(codes.data() + c * Size / 32 * Bits, static_cast<int>(i % Size)) %
+        thread_codes<Bits>::get(codes.data() + c * Size / 32 * Bits, static_cast<int>(i % Size)) %
         (1u << Bits);
       auto const level_of = [](std::size_t at) {
         return static_cast<double>(lloyd_max<Bits>::levels()[at]);

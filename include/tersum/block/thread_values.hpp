@@ -14,9 +14,12 @@ namespace tersum::inline v0 {
 
 //! @brief `Size` neighbours between memory and the registers of one thread, as floats, 16 bytes at a time.
 //!
-//! It needs no shared memory and no barrier, and threads may call it alone. Register i holds value i. A warp reads or writes all
-//! bytes of its sectors, but not in one access, so that they must stay in the cache between two; chunks of a warp are better off with
-//! `block_values`. On sm_90 a float takes a quarter of an instruction, a value of 16 bits one and an eighth.
+//! It needs no shared memory and no barrier, and threads may call it alone. Register i holds value i. On sm_90 a float takes a quarter of
+//! an instruction, a value of 16 bits one and an eighth.
+//!
+//! Where a thread has more than 16 bytes, an access of a warp takes half of each of 32 sectors, and the next one the other half. Memory
+//! moves them once, but L1 reads and L2 writes 8 bytes for a float. Pairs of threads that shared sectors would take 1.5 instructions a
+//! float more, and all threads of the warp: that is `block_values`, which chunks are better off with.
 //!
 //! @par Example
 //! @snippet examples/kernels/cast_to_nvfp4.hpp load

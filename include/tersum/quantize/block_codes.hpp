@@ -8,13 +8,13 @@
 
 #include <tersum/block/block_chunk.hpp>
 #include <tersum/block/block_context.hpp>
+#include <tersum/block/thread_codes.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/std.hpp>
 #include <tersum/quantize/detail/block_decode.hpp>
 #include <tersum/quantize/detail/block_encode.hpp>
-#include <tersum/quantize/detail/block_words.hpp>
 #include <tersum/quantize/detail/coding.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/types.hpp>
@@ -105,9 +105,7 @@ struct block_codes {
                                 std::uint32_t const (&packed)[detail::extent(words)],
                                 std::uint32_t* payload)
   {
-    if (!mine.exists()) { return; }
-    constexpr unsigned stores = words / detail::words_per_store<words>;
-    detail::store_words(ctx, packed, payload, number(mine) * stores);
+    if (mine.exists()) { thread_codes<words>::store(ctx, packed, payload + number(mine) * words); }
   }
 
  private:

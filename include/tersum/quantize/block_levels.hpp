@@ -8,6 +8,7 @@
 
 #include <tersum/block/block_chunk.hpp>
 #include <tersum/block/block_context.hpp>
+#include <tersum/block/thread_codes.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
@@ -95,7 +96,7 @@ struct block_levels {
   {
     TERSUM_UNROLL
     for (std::uint32_t& word : packed) { word = 0; }
-    if (mine.exists()) { detail::load_codes(ctx, codes + first(mine), packed); }
+    if (mine.exists()) { thread_codes<words>::load(ctx, codes + first(mine), packed); }
   }
 
   //! @brief Writes this thread's words there.
@@ -105,7 +106,7 @@ struct block_levels {
                                 std::uint32_t const (&packed)[detail::extent(words)],
                                 std::uint32_t* codes)
   {
-    if (mine.exists()) { detail::store_codes(ctx, codes + first(mine), packed); }
+    if (mine.exists()) { thread_codes<words>::store(ctx, packed, codes + first(mine)); }
   }
 
  private:

@@ -7,12 +7,12 @@
 #pragma once
 
 #include <tersum/block/block_context.hpp>
+#include <tersum/block/thread_codes.hpp>
 #include <tersum/block/thread_norm.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/std.hpp>
-#include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/small_float.hpp>
 #include <tersum/random/philox.hpp>
@@ -69,8 +69,8 @@ struct e4m3_block_scale {
 //! of `block_chunk`. To nearest, ties to even, codes are those of the format. At random, a scale is rounded up, so that no
 //! value is cut, and the mean of what is decoded is the value, to 1/512 of the distance of the two numbers about it. A
 //! block with a value that is not finite decodes to NaN; at random, one with magnitudes above 1.5 * 2^127 may decode to
-//! infinities. On sm_90 a value of NVFP4 takes 32 instructions to encode at random, of which 6 make random numbers; one of
-//! an MX format 25, and 20 to nearest.
+//! infinities. On sm_90 a value of NVFP4 takes 30 instructions to encode at random, of which 6 make random numbers; one of
+//! an MX format 18 to nearest, and 5 more at random.
 //!
 //! @par Example
 //! @snippet examples/kernels/cast_to_nvfp4.hpp encode
@@ -86,8 +86,9 @@ struct thread_scaled_floats {
   using element    = Element;
   using scale_type = Scale;
   using dither     = Dither;
+  using codes      = thread_codes<Element::bits, Size>;
 
-  static constexpr int words = Size * Element::bits / 32;  //!< Of a block's codes.
+  static constexpr int words = codes::words;
 
   //! @brief Returns the scale's code.
   //! @param number  That of this block among all: it places the random numbers.
@@ -126,8 +127,6 @@ struct thread_scaled_floats {
     constexpr bool random    = Dither::rounds > 0;
     constexpr int each       = Size / static_cast<int>(Groups);
     std::uint32_t const mask = detail::dither_mask<Dither>(key);
-    TERSUM_UNROLL
-    for (std::uint32_t& word : packed) { word = 0; }
     philox_block draw{};
     float inverse = 0;
     TERSUM_UNROLL
@@ -145,10 +144,8 @@ struct thread_scaled_floats {
         }
       }
       float const x = ::fabsf(Context::multiply(v[i], inverse));
-      detail::write_code<Element::bits>(
-        packed, i, element.template code<Dither>(ctx, x, draw, mask, i % 16));
-      int const sign = Element::bits * (i + 1) - 1;
-      packed[sign / 32] |= Context::bits(v[i]) >> (31 - sign % 32) & (1u << sign % 32);
+      codes::put_signed(
+        ctx, packed, i, element.template code<Dither>(ctx, x, draw, mask, i % 16), v);
     }
   }
 
@@ -164,7 +161,7 @@ struct thread_scaled_floats {
     float const one              = Context::multiply(Scale::decode(scale), unit);
     TERSUM_UNROLL
     for (int i = 0; i < Size; ++i) {
-      std::uint32_t const code = detail::read_code<Element::bits>(packed, i);
+      std::uint32_t const code = codes::get(packed, i);
       float const x            = Context::multiply(Element::magnitude(code & (sign - 1)), one);
       v[i] = Context::from_bits(Context::bits(x) | (code & sign) << (32 - Element::bits));
     }

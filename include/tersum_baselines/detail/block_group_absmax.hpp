@@ -124,7 +124,7 @@ TERSUM_BODY void add_blocks(Context const& ctx,
   TERSUM_UNROLL
   for (int w = 0; w < scale::bits / 8; ++w) { packed[w] = ctx.load(scales + w); }
   std::uint32_t words[Quantizer::bits];
-  load_codes(ctx, codes, words);
+  thread_codes<Quantizer::bits>::load(ctx, codes, words);
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
     constexpr std::uint32_t full = (1u << scale::bits) - 1;
@@ -192,7 +192,7 @@ struct part_codes<Quantizer> {
     TERSUM_UNROLL
     for (int w = 0; w < Quantizer::bits; ++w) { words[w] = sound ? words[w] : 0u; }
     std::uint32_t* const codes = part + own.place.word;
-    store_codes(own.ctx, codes + own.mine.thread * Quantizer::bits, words);
+    thread_codes<Quantizer::bits>::store(own.ctx, words, codes + own.mine.thread * Quantizer::bits);
     if (own.mine.thread % (Quantizer::block / 8) == 0) {
       constexpr int scale_bits = Quantizer::scale::bits, in_a_word = 32 / scale_bits;
       TERSUM_UNROLL

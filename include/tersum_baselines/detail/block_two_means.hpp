@@ -45,7 +45,7 @@ struct part_codes<group_two_means<Block>> {
     using context = typename Part::context_type;
     context_arithmetic<context> const arithmetic{};
     std::uint32_t words[1];
-    load_codes(own.ctx, codes + own.mine.thread, words);
+    thread_codes<1>::load(own.ctx, codes + own.mine.thread, words);
     TERSUM_UNROLL
     for (unsigned r = 0; r < 4; ++r) {
       std::uint32_t const ends = own.ctx.load(codes + ends_word(Part::size, own.mine.thread, r));
@@ -78,7 +78,7 @@ struct part_codes<group_two_means<Block>> {
     for (int k = 0; k < 32; ++k) { words[0] |= (v[k] < 0 ? 0u : 1u) << k; }
     words[0]                   = sound ? words[0] : 0u;
     std::uint32_t* const codes = part + own.place.word;
-    store_codes(own.ctx, codes + own.mine.thread, words);
+    thread_codes<1>::store(own.ctx, words, codes + own.mine.thread);
     if (own.mine.thread % (Block / 8) == 0) {
       TERSUM_UNROLL
       for (unsigned r = 0; r < 4; ++r) {

@@ -8,6 +8,7 @@
 
 #include <tersum/block/block_norm.hpp>
 #include <tersum/block/detail/ordered_sums.hpp>
+#include <tersum/block/thread_codes.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/detail/bits.hpp>
@@ -20,7 +21,6 @@
 #include <tersum/quantize/detail/block_decode.hpp>
 #include <tersum/quantize/detail/block_encode.hpp>
 #include <tersum/quantize/detail/block_round.hpp>
-#include <tersum/quantize/detail/block_words.hpp>
 #include <tersum/quantize/detail/fragment_decode.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/philox.hpp>
@@ -105,20 +105,16 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
                     scale,
                     v,
                     [&]<std::size_t Bits>(std::uint32_t const(&words)[Bits]) {
-                      constexpr unsigned at_once = words_per_store<static_cast<int>(Bits)>;
-                      store_words(
-                        ctx, words, args.payload, (place.word + mine.thread * Bits) / at_once);
+                      thread_codes<Bits>::store(
+                        ctx, words, args.payload + (place.word + mine.thread * Bits));
                     });
   } else if (place.level > 0) {
     at_level(args.codec, place.level, [&](auto const& codec) {
-      constexpr int bits        = std::remove_cvref_t<decltype(codec)>::lanes::bits;
-      constexpr unsigned stores = bits / words_per_store<bits>;
-      std::uint64_t const at    = selects<Codec>
-                                    ? place.word / words_per_store<bits> + mine.thread * stores
-                                    : number * stores;
+      constexpr int bits     = std::remove_cvref_t<decltype(codec)>::lanes::bits;
+      std::uint64_t const at = selects<Codec> ? place.word + mine.thread * bits : number * bits;
       std::uint32_t words[extent(bits)];
       encode_words(ctx, codec, key, args.dither_mask, number, scale, v, words);
-      if (mine.active) { store_words(ctx, words, args.payload, at); }
+      if (mine.active) { thread_codes<bits>::store(ctx, words, args.payload + at); }
     });
   }
   keep_lost_of_codes<Edge>(ctx, args, mine, place, storage, v);
@@ -275,7 +271,7 @@ struct own_sums<Codec> {
         using lanes        = typename std::remove_cvref_t<decltype(codec)>::lanes;
         constexpr int bits = lanes::bits;
         std::uint32_t words[extent(bits)];
-        load_codes(ctx, args.payload + place.word + mine.thread * bits, words);
+        thread_codes<bits>::load(ctx, args.payload + place.word + mine.thread * bits, words);
         codes.take<lanes>(ctx, words);
       });
     }

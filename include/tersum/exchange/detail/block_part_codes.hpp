@@ -41,7 +41,7 @@ struct part_codes {
                               float (&v)[32])
   {
     std::uint32_t words[Quantizer::bits];
-    load_codes(own.ctx, codes + own.mine.thread * Quantizer::bits, words);
+    thread_codes<Quantizer::bits>::load(own.ctx, codes + own.mine.thread * Quantizer::bits, words);
     if constexpr (needs_none<Part>) {
       block_levels<Part::size, Quantizer>::add(own.ctx, words, scale, v);
     } else {
@@ -72,7 +72,8 @@ struct part_codes {
           }
           TERSUM_UNROLL
           for (int w = 0; w < quantizer::bits; ++w) { words[w] = sound ? words[w] : 0u; }
-          store_codes(own.ctx, part + (own.place.word + own.mine.thread * quantizer::bits), words);
+          thread_codes<quantizer::bits>::store(
+            own.ctx, words, part + (own.place.word + own.mine.thread * quantizer::bits));
         });
       }
       return product;

@@ -2,22 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Codebook codes of a thread's 32 positions, with the tables in shared memory: kernel body parts.
+//! Codebook codes of a thread's 32 positions, with the tables in shared memory or in the lanes of a warp: kernel body parts.
 
 #pragma once
 
 #include <tersum/block/detail/ordered_sums.hpp>
+#include <tersum/block/thread_codes.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/std.hpp>
-#include <tersum/quantize/detail/block_words.hpp>
 #include <tersum/quantize/detail/cell_grid.hpp>
 #include <tersum/quantize/detail/cell_places.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/quantize/detail/codebook_cells.hpp>
-#include <tersum/quantize/detail/codebook_lanes.hpp>
 #include <tersum/types.hpp>
 
 namespace tersum::inline v0::detail {
@@ -53,6 +52,88 @@ struct codebook_words {
       }
     }
     return out;
+  }
+};
+
+//! @brief The levels of all codes, which are repeated.
+template <table_codebook Quantizer>
+struct lane_levels {
+  float level[32];
+
+  [[nodiscard]] static constexpr lane_levels make() noexcept
+  {
+    lane_levels out{};
+    for (int i = 0; i < 32; ++i) {
+      float const level = Quantizer::levels()[i % Quantizer::magnitudes];
+      out.level[i]      = i / Quantizer::magnitudes % 2 == 0 ? level : -level;
+    }
+    return out;
+  }
+};
+
+template <class Quantizer>
+inline constexpr lane_levels<Quantizer> lane_levels_of = lane_levels<Quantizer>::make();
+
+//! @brief A codebook of which each lane of a warp holds one entry of each of two tables. A shuffle looks it up, in fewer
+//! instructions than shared memory takes. All lanes of the warp must look up together.
+template <table_codebook Quantizer>
+struct codebook_lanes {
+  static constexpr int half = Quantizer::magnitudes;
+  static constexpr int bits = Quantizer::bits;
+  using codes               = thread_codes<bits>;
+
+  //! Whether codes are decoded in this way.
+  static constexpr bool decodes = half > 1 && half <= 8;
+
+  //! Whether values are encoded in this way.
+  static constexpr bool encodes = decodes && has_places<Quantizer>;
+
+  //! @brief The level of the code that is this lane's number modulo the number of codes.
+  template <class Context>
+  [[nodiscard]] TERSUM_BODY static float of_code(Context const& ctx)
+  {
+    static constexpr lane_levels<Quantizer> source = lane_levels_of<Quantizer>;
+    return source.level[ctx.thread_rank() % 32];
+  }
+
+  //! @brief Adds scale times the levels of a thread's codes to its values.
+  template <class Context>
+  TERSUM_BODY static void add_codes(Context const& ctx,
+                                    std::uint32_t const (&words)[extent(bits)],
+                                    float scale,
+                                    float (&v)[32])
+  {
+    float const level = of_code(ctx);
+    TERSUM_UNROLL
+    for (int k = 0; k < 32; ++k) {
+      v[k] = Context::fma(ctx.shuffle(level, codes::get(words, k)), scale, v[k]);
+    }
+  }
+
+  //! @brief Rounds a thread's values times `scale`, one over the root mean square, to codes. Returns the sum of |v| * level.
+  template <class Context>
+  TERSUM_BODY static float code_values(Context const& ctx,
+                                       float scale,
+                                       float const (&v)[32],
+                                       std::uint32_t (&words)[static_cast<std::size_t>(bits)])
+  {
+    static constexpr placed_levels<Quantizer> source = placed_levels_of<Quantizer>;
+    std::uint32_t const mine = Context::bits(source.level[ctx.thread_rank() % 32]);
+    float const slope        = Context::multiply(scale, Quantizer::slope);
+    float product            = 0.0f;
+    TERSUM_UNROLL
+    for (int k = 0; k < 32; ++k) {
+      float const size  = ::fabsf(v[k]);
+      float const place = Context::fma_within_one(size, slope, Quantizer::offset);
+      std::uint32_t const chosen =
+        ctx.shuffle(mine, Context::bits(place) >> cell_places<Quantizer>::shift);
+      product = Context::fma(size, Context::from_bits(chosen), product);
+      codes::put(words, k, chosen);
+    }
+    // Behind all codes, which takes fewer registers here.
+    TERSUM_UNROLL
+    for (int w = 0; w < bits; ++w) { codes::put_signs(ctx, words, w, v); }
+    return product;
   }
 };
 
@@ -239,25 +320,21 @@ template <bool Moderate, class Context, int Size, class Code>
 //! @brief Rounds a thread's values times `scale`, one over the root mean square, to codes. Returns their words and the sum
 //! of |v| * level.
 template <table_codebook Quantizer, class Context>
-TERSUM_BODY float code_values(Context const&,
+TERSUM_BODY float code_values(Context const& ctx,
                               std::uint32_t const* tables,
                               float scale,
                               float const (&v)[32],
                               std::uint32_t (&words)[Quantizer::bits])
 {
-  constexpr int bits              = Quantizer::bits;
   constexpr int half              = Quantizer::magnitudes;
   std::uint32_t const* const mine = tables + codebook_words<Quantizer>::first;
   auto const* const levels        = reinterpret_cast<float const*>(mine);
-  TERSUM_UNROLL
-  for (int w = 0; w < bits; ++w) { words[w] = 0; }
-  float product = 0.0f;
+  float product                   = 0.0f;
   TERSUM_UNROLL
   for (int k = 0; k < 32; ++k) {
-    std::uint32_t const value = Context::bits(v[k]);
-    float const magnitude     = Context::from_bits(value & 0x7fffffffu);
-    std::uint32_t cell        = 0;
-    float level               = levels[0];
+    float const magnitude = ::fabsf(v[k]);
+    std::uint32_t cell    = 0;
+    float level           = levels[0];
     if constexpr (has_places<Quantizer>) {
       float const slope = Context::multiply(scale, Quantizer::slope);
       float const place = Context::fma_within_one(magnitude, slope, Quantizer::offset);
@@ -277,13 +354,8 @@ TERSUM_BODY float code_values(Context const&,
       cell += normal >= levels[half + static_cast<int>(cell)] ? 1u : 0u;
       level = levels[cell];
     }
-    product                  = Context::fma(magnitude, level, product);
-    std::uint32_t const code = cell | (value >> (32 - bits) & static_cast<unsigned>(half));
-    constexpr int all        = 32;
-    int const word           = k * bits / all;
-    int const shift          = k * bits % all;
-    words[word] += code << shift;
-    if (shift + bits > all) { words[word + 1] |= code >> (all - shift); }
+    product = Context::fma(magnitude, level, product);
+    thread_codes<Quantizer::bits>::put_signed(ctx, words, k, cell, v);
   }
   return product;
 }
@@ -294,12 +366,10 @@ TERSUM_BODY float code_values_alone(float scale,
                                     float const (&v)[32],
                                     std::uint32_t (&words)[Quantizer::bits])
 {
-  TERSUM_UNROLL
-  for (int w = 0; w < Quantizer::bits; ++w) { words[w] = 0; }
   float product = 0.0f;
   TERSUM_UNROLL
   for (int k = 0; k < 32; ++k) {
-    write_code<Quantizer::bits>(words, k, code_value<Quantizer>(v[k], scale, product));
+    thread_codes<Quantizer::bits>::put(words, k, code_value<Quantizer>(v[k], scale, product));
   }
   return product;
 }
@@ -316,10 +386,7 @@ TERSUM_BODY void add_level(Context const&,
   constexpr int bits = Quantizer::bits;
   auto const* const levels =
     reinterpret_cast<float const*>(tables + codebook_words<Quantizer>::first);
-  int const word     = k * bits / 32;
-  int const shift    = k * bits % 32;
-  std::uint32_t code = words[word] >> shift;
-  if (shift + bits > 32) { code |= words[word + 1] << (32 - shift); }
+  std::uint32_t const code  = thread_codes<bits>::get(words, k);
   std::uint32_t const level = Context::bits(levels[code & (Quantizer::magnitudes - 1u)]);
   std::uint32_t const sign  = (code >> (bits - 1) & 1u) << 31;
   v[k]                      = Context::fma(Context::from_bits(level ^ sign), scale, v[k]);
@@ -334,8 +401,8 @@ TERSUM_BODY void add_codes_alone(Context const&,
 {
   TERSUM_UNROLL
   for (int k = 0; k < 32; ++k) {
-    v[k] =
-      Context::fma(level_of_code<Quantizer>(read_code<Quantizer::bits>(words, k)), scale, v[k]);
+    std::uint32_t const code = thread_codes<Quantizer::bits>::get(words, k);
+    v[k]                     = Context::fma(level_of_code<Quantizer>(code), scale, v[k]);
   }
 }
 
@@ -353,13 +420,12 @@ TERSUM_BODY void scaled_levels(Context const& ctx,
                                float scale,
                                float (&v)[32])
 {
+  using codes = thread_codes<Quantizer::bits>;
   std::uint32_t words[Quantizer::bits];
-  load_codes(ctx, from, words);
+  codes::load(ctx, from, words);
   float const level = Context::fma(codebook_lanes<Quantizer>::of_code(ctx), scale, 0.0f);
   TERSUM_UNROLL
-  for (int k = 0; k < 32; ++k) {
-    v[k] = ctx.shuffle(level, codebook_lanes<Quantizer>::code(words, k));
-  }
+  for (int k = 0; k < 32; ++k) { v[k] = ctx.shuffle(level, codes::get(words, k)); }
 }
 
 }  // namespace tersum::inline v0::detail

@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! A thread's 32 codes, or their sums, as floats in the order of the wire: how `block_codes` and the library's kernels decode.
+//! A thread's 32 codes, or their sums, as floats in the order of the wire, and what is counted of sums: how `block_codes` and the
+//! library's kernels decode.
 
 #pragma once
 
+#include <tersum/block/thread_codes.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
@@ -13,6 +15,48 @@
 #include <tersum/rotate/block_hadamard.hpp>
 
 namespace tersum::inline v0::detail {
+
+//! @brief Adds the squares of the codes of a word to a sum, and the number of its lanes at a limit to a count.
+template <class Codec, class Context>
+TERSUM_BODY void inspect_word(Context const&,
+                              std::uint32_t word,
+                              std::uint32_t& squares,
+                              std::uint32_t& at_limit)
+{
+  using lanes               = typename Codec::lanes;
+  std::uint32_t const minus = (word >> (lanes::bits - 1)) & lanes::ones;
+  std::uint32_t const mask  = (minus << lanes::bits) - minus;  // bits is below 32
+  std::uint32_t const size  = (word ^ mask) + minus;           // magnitudes, lane by lane
+  at_limit += Context::population((size + lanes::ones) & lanes::signs);
+  if constexpr (tracks<Codec>) {
+    constexpr int interleaved = 8 / lanes::bits;
+    TERSUM_UNROLL
+    for (int s = 0; s < interleaved; ++s) {
+      std::uint32_t const bytes = thread_codes<lanes::bits>::bytes_at(size, s);
+      squares                   = Context::dot_bytes(bytes, bytes, squares);
+    }
+  }
+}
+
+//! @brief Loads a thread's words, and adds up the squares of their codes and the lanes at a limit. Without `exists` it
+//! reads nothing, and the words are zeros.
+template <class Codec, std::size_t Bits, class Context>
+TERSUM_BODY void load_words(Context const& ctx,
+                            std::uint32_t const* from,
+                            bool exists,
+                            std::uint32_t (&words)[Bits],
+                            std::uint32_t& squares,
+                            std::uint32_t& at_limit)
+{
+  constexpr int bits = static_cast<int>(Bits);
+  TERSUM_UNROLL
+  for (int w = 0; w < bits; ++w) { words[w] = 0; }
+  if (exists) { thread_codes<bits>::load(ctx, from, words); }
+  if constexpr (saturates<Codec>) {
+    TERSUM_UNROLL
+    for (int w = 0; w < bits; ++w) { inspect_word<Codec>(ctx, words[w], squares, at_limit); }
+  }
+}
 
 //! @brief How the lanes of a thread become floats.
 //!
@@ -62,8 +106,7 @@ struct lane_values {
       std::uint32_t const word = Codec::reducer_type::biased ? words[w] : words[w] ^ lanes::signs;
       TERSUM_UNROLL
       for (int s = 0; s < interleaved; ++s) {
-        bytes[w * interleaved + s] =
-          interleaved == 1 ? word : (word >> (lanes::bits * s)) & (0x01010101u * lanes::full);
+        bytes[w * interleaved + s] = thread_codes<lanes::bits>::bytes_at(word, s);
       }
     }
   }
@@ -164,7 +207,7 @@ struct byte_codes {
         part[static_cast<std::size_t>(in_byte)];  // the lanes that share a byte with others
       TERSUM_UNROLL
       for (int s = 0; s < in_byte; ++s) {
-        part[s] = ((words[w] ^ Lanes::signs) >> (Lanes::bits * s) & ones * Lanes::full) + more;
+        part[s] = thread_codes<Lanes::bits>::bytes_at(words[w] ^ Lanes::signs, s) + more;
       }
       std::uint32_t* const to = bytes + w * in_byte;
       if constexpr (in_byte == 1) {

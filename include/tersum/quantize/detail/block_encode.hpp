@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/block/thread_codes.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
@@ -17,51 +18,17 @@ namespace tersum::inline v0::detail {
 
 //! @brief The wire words of 16 rounded values.
 template <class Codec, class Context>
-TERSUM_BODY void pack_fields(Context const&, std::uint32_t const (&fields)[8], std::uint32_t* words)
+TERSUM_BODY void pack_fields(Context const& ctx,
+                             std::uint32_t const (&fields)[8],
+                             std::uint32_t* words)
 {
-  using lanes         = typename Codec::lanes;
-  using field         = code_field<Codec, Context>;
-  constexpr bool high = field::shift == 8;  // codes lie in byte 1 or 0
-  // The codes of two words, one word after the other or in turn.
-  constexpr std::uint32_t serial = high ? 0x7531u : 0x6420u;
-  constexpr std::uint32_t turn   = high ? 0x7351u : 0x6240u;
-  constexpr int count            = lanes::bits / 2;
+  using lanes = typename Codec::lanes;
+  using field = code_field<Codec, Context>;
   TERSUM_UNROLL
-  for (int w = 0; w < count; ++w) {
-    std::uint32_t& word = words[w];
-    if constexpr (lanes::bits == 32) {
-      std::uint32_t const two = fields[w / 4 * 2 + w % 2];
-      constexpr unsigned low  = high ? 0x4441u : 0x4410u;
-      word =
-        Context::select_bytes(two, 0, low + static_cast<unsigned>(w % 4 / 2) * (high ? 2u : 0x22u));
-    } else if constexpr (lanes::bits == 16) {
-      std::uint32_t const even = fields[w / 2 * 2], odd = fields[w / 2 * 2 + 1];
-      if constexpr (high) {
-        std::uint32_t const four = Context::select_bytes(even, odd, turn);
-        word                     = Context::select_bytes(four, 0, w % 2 == 0 ? 0x4140u : 0x4342u);
-      } else {
-        word = Context::select_bytes(even, odd, w % 2 == 0 ? 0x5410u : 0x7632u);
-      }
-    } else if constexpr (lanes::bits == 8) {
-      word = Context::select_bytes(fields[2 * w], fields[2 * w + 1], turn);
-    } else if constexpr (lanes::bits == 4) {
-      std::uint32_t const* const four = fields + 4 * w;
-      word                            = Context::select_bytes(four[0], four[2], serial) +
-             (Context::select_bytes(four[1], four[3], serial) << 4);
-    } else {
-      // Codes of half a word in the wrong order of nibbles, then bytes and nibbles in order.
-      std::uint32_t eight[2];
-      TERSUM_UNROLL
-      for (int k = 0; k < 2; ++k) {
-        std::uint32_t const* const four = fields + 4 * k;
-        eight[k]                        = Context::select_bytes(four[0], four[2], turn) +
-                   (Context::select_bytes(four[1], four[3], turn) << 2);
-      }
-      word = Context::select_bytes(eight[0], eight[1], 0x5410u) +
-             (Context::select_bytes(eight[0], eight[1], 0x7632u) << 4);
-    }
-    word += lanes::ones * (field::wanted - static_cast<std::uint32_t>(field::offset));
-    if constexpr (!Codec::reducer_type::biased) { word ^= lanes::signs; }
+  for (int w = 0; w < lanes::bits / 2; ++w) {
+    words[w] = thread_codes<lanes::bits>::template pack_word<field::shift == 8>(ctx, fields, w) +
+               lanes::ones * (field::wanted - static_cast<std::uint32_t>(field::offset));
+    if constexpr (!Codec::reducer_type::biased) { words[w] ^= lanes::signs; }
   }
 }
 

@@ -34,30 +34,6 @@ template <class Quantizer>
                                     scale_words<Quantizer>(chunk_size));
 }
 
-//! @brief The code at position p of a chunk, in the low bits; the bits above are those of other codes.
-template <int Bits>
-[[nodiscard]] TERSUM_HOST_DEVICE constexpr std::uint32_t read_code(std::uint32_t const* words,
-                                                                   int p) noexcept
-{
-  int const first    = p * Bits / 32;
-  int const shift    = p * Bits % 32;
-  std::uint64_t both = words[first];
-  if (shift + Bits > 32) { both |= static_cast<std::uint64_t>(words[first + 1]) << 32; }
-  return static_cast<std::uint32_t>(both >> shift);
-}
-
-//! @brief Writes a code over zeros.
-template <int Bits>
-TERSUM_HOST_DEVICE constexpr void write_code(std::uint32_t* words,
-                                             int p,
-                                             std::uint32_t code) noexcept
-{
-  int const first = p * Bits / 32;
-  int const shift = p * Bits % 32;
-  words[first] |= code << shift;
-  if (shift + Bits > 32) { words[first + 1] |= code >> (32 - shift); }
-}
-
 //! @brief The scale of a chunk whose coordinates travel as `T`: 1 for floats, otherwise a power of two. 0 where 16 bits would
 //! hold next to nothing, NaN where a coordinate is not finite.
 //! @param largest  The largest magnitude, NaN above infinity.
