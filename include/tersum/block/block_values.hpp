@@ -169,11 +169,9 @@ TERSUM_BODY void pair_fours(Context const& ctx, bool odd, float const* from, flo
 
 //! @brief A chunk between global memory and the registers of its threads, as floats in the *loaded* arrangement of `block_chunk`.
 //!
-//! All threads of the warp must call both functions, which need no shared memory. Whole chunks that are aligned to 16 bytes move 16
-//! bytes at a time, others an element at a time. On sm_90 a float takes 6.6 instructions to load and 5.5 to store, a value of 16 bits
-//! 5.2 and 3.9, of which those of edges, about four, run at edges only. A kernel without edges says so to its compiler, which leaves
-//! their code away; then a float takes two instructions, and half of one if `Striped`. Accesses of a warp fill whole sectors, except
-//! where a chunk of 32 floats is one thread's, as with `thread_values`.
+//! All threads of the warp must call both functions, which need no shared memory. Whole chunks that are aligned to 16 bytes move 16 bytes
+//! at a time, others, edges, an element. On sm_90 a float takes 6.6 instructions to load and 5.5 to store, a value of 16 bits 5.2 and 3.9.
+//! Told that there are none, nvcc makes two of a float, half of one if `Striped`. Sectors are filled, but by chunks of 32 floats half.
 //!
 //! @par Example
 //! @snippet examples/kernels/inside_your_kernel.hpp load
