@@ -94,40 +94,27 @@ TERSUM_BODY void find_published(chunk_in_lanes<true, InRows, Codec, Element, Con
   own.mine.offset -= own.args.parts.begin;
 }
 
-//! @brief Quarter r of a thread's coordinates of a chunk of the shard, joined with others if they are given.
-//! @tparam InRows  Whether lanes load neighbours, as the kernels for shards that are not aligned do. All threads of the warp call it then.
-//! @param at_once  Otherwise, whether they can be moved sixteen bytes at a time.
-template <bool InRows, class Codec, class Value, class Context, class... Joined>
-TERSUM_BODY void load_of_shard(Context const& ctx,
-                               own_chunk<Codec> const& mine,
-                               bool at_once,
-                               Value const* from,
-                               int r,
-                               float* v,
-                               Joined const&... joined)
-{
-  if constexpr (InRows) {
-    load_eights<true>(ctx, mine, from, r, v, joined...);
-  } else if (at_once) {
-    load_quarter<false>(ctx, mine, mine.active, from, r, v, joined...);
-  } else {
-    load_quarter<true>(ctx, mine, mine.active, from, r, v, joined...);
-  }
-}
-
 //! @brief This thread's 32 coordinates of a chunk of the shard as they are encoded, loaded arrangement.
+//! @tparam InRows  Whether lanes load neighbours, as the kernels for shards that are not aligned do. All threads of the warp call it then.
 template <bool InRows, class Codec, class Element, class Context>
 TERSUM_BODY void load_published(chunk_in_lanes<true, InRows, Codec, Element, Context> const& own,
                                 float (&v)[32])
 {
-  Element const* const from = own.args.gradient + own.mine.offset;
-  auto const other          = joined_array(own.args, own.mine.offset);
-  auto const join           = joining<Context>(own.args);
+  auto const& args          = own.args;
+  Element const* const from = args.gradient + own.mine.offset;
+  auto const other          = joined_array(args, own.mine.offset);
+  auto const join           = joining<Context>(args);
   bool const at_once        = moves_in_eights<Codec::chunk_size>(from, own.mine.length) &&
                        reinterpret_cast<std::uintptr_t>(other) % 16 == 0;
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
-    load_of_shard<InRows>(own.ctx, own.mine, at_once, from, r, v + 8 * r, other, join);
+    if constexpr (InRows) {
+      load_eights<true>(own.ctx, own.mine, from, r, v + 8 * r, other, join);
+    } else if (at_once) {
+      load_quarter<false>(own.ctx, own.mine, own.mine.active, from, r, v + 8 * r, other, join);
+    } else {
+      load_quarter<true>(own.ctx, own.mine, own.mine.active, from, r, v + 8 * r, other, join);
+    }
   }
 }
 
@@ -179,7 +166,13 @@ TERSUM_BODY void keep_published(Context const& ctx, exchange_args<Codec, Element
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
     float before[8];
-    load_of_shard<InRows>(ctx, own.mine, at_once, kept, r, before);
+    if constexpr (InRows) {
+      load_eights<true>(ctx, own.mine, kept, r, before);
+    } else if (at_once) {
+      load_quarter<false>(ctx, own.mine, own.mine.active, kept, r, before);
+    } else {
+      load_quarter<true>(ctx, own.mine, own.mine.active, kept, r, before);
+    }
     TERSUM_UNROLL
     for (int j = 0; j < 8; ++j) {
       int const i       = 8 * r + j;

@@ -176,8 +176,9 @@ TERSUM_BODY void keep_owner_residual(Context const& ctx, exchange_args<Codec, El
   own.locate();
   float v[32];
   add_ranks(own, v);
+  float const back = -static_cast<float>(args.world);
   auto const& mean = own.of_mean();
-  mean.add(mean.part_of(args.parts.gathered, args.rank), -static_cast<float>(args.world), v);
+  mean.add(mean.part_of(args.parts.gathered, args.rank), back, v);
   own.keep_owned(v);
 }
 
