@@ -89,7 +89,8 @@ class one_rank {
   {
     cuda_executor const on = exec();
     detail::launch_list launches{on, plan_, args_};
-    require(detail::launch_product<false>(launches));
+    detail::launch_product<false>(launches);
+    require(launches.result());
   }
   void finish() const { require(decode(exec(), plan_, gradient_, state_, workspace_)); }
 

@@ -97,8 +97,8 @@ TEST_CASE("[kernels] quantizers of one's own")
   compare_all_lanes<rotated<uneven_quantizer, saturating_sum<4>>,
                     rotated<uneven_quantizer, widening_sum<4, 16>>,
                     fed_back<uneven_quantizer, guard_lanes<8>>,
-                    unrotated<sign_quantizer, saturating_sum<2>>,
-                    fed_back<sign_quantizer, saturating_sum<4>>>();
+                    unrotated<::sign_quantizer, saturating_sum<2>>,
+                    fed_back<::sign_quantizer, saturating_sum<4>>>();
   compare_lanes<rotated<powers, saturating_sum<4>>>({.coder = {.quantizer = {.threshold = 3.0F}}});
   compare_lanes<fed_back<powers, widening_sum<4, 8>>>(
     {.coder = {.quantizer = {.threshold = 7.0F}}});

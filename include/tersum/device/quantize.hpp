@@ -138,10 +138,9 @@ template <executor Executor,
 //! the lanes of `reducer` cannot hold. A step that is NaN makes NaNs of its chunk.
 //!
 //! The values are those of a `codec` of these policies without a rotation, on every executor. Enqueued; does not synchronize.
-//! @param quantizer  What made the codes.
-//! @param reducer    What added them.
-//! @param world      How many ranks' codes the words sum, 1 or more.
-//! @param steps      Of each chunk; `chunk_step::decode` makes the mean over the world.
+//! @param reducer  What added the codes, of the quantizer before it.
+//! @param world    How many ranks' codes the words sum, 1 or more.
+//! @param steps    Of each chunk; `chunk_step::decode` makes the mean over the world.
 //!
 //! @par Example
 //! @snippet examples/05_rotate_and_quantize.cpp decode
