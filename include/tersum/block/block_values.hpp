@@ -169,9 +169,9 @@ TERSUM_BODY void pair_fours(Context const& ctx, bool odd, float const* from, flo
 
 //! @brief A chunk between global memory and the registers of its threads, as floats in the *loaded* arrangement of `block_chunk`.
 //!
-//! All threads of the warp must call both functions, which need no shared memory. Whole chunks that are aligned to 16 bytes move 16 bytes
-//! at a time, others, edges, an element. On sm_90 a float takes 6.6 instructions to load and 5.5 to store, a value of 16 bits 5.2 and 3.9.
-//! Told that there are none, nvcc makes two of a float, half of one if `Striped`. Sectors are filled, but by chunks of 32 floats half.
+//! All threads of the warp call both functions, which need no shared memory. Whole chunks that are aligned move 16 bytes at a time, edges
+//! an element. On sm_90 a float takes 6.6 instructions to load and 5.5 to store, a value of 16 bits 5.2 and 3.9. Told that a kernel has no
+//! edges, nvcc makes 2 of a float, or .5 if `Striped`. A warp fills whole sectors, but in chunks of 32 floats only half of each.
 //!
 //! @par Example
 //! @snippet examples/kernels/inside_your_kernel.hpp load

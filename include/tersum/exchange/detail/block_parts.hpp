@@ -288,7 +288,7 @@ struct chunk_in_lanes {
   //! @param scale  By what the values were multiplied, in all.
   TERSUM_BODY void give(float scale, float (&v)[32])
   {
-    // A byte of predicates is moved at once if nothing else holds one: without the highest bit of each, or the lowest.
+    // nvcc moves a byte to predicates in one instruction while it holds no other, as it would for the bits that are left out.
     constexpr std::uint32_t predicates = flips_by_predicates<Edge, Codec> ? 0x7f7e7e7eu : 0u;
     rotate_back<predicates>(v, late, !decodes_zeros || scale > 0.0f);
     if (!settle(scale, v)) { return; }
@@ -406,7 +406,7 @@ struct chunk_in_lanes {
 
 //! @brief Finds a chunk of the gradient and its place, and calls work(chunk) unless no thread that synchronizes with this one has work.
 //! Regular chunks are taken in the order of their widths where there are several.
-//! @tparam Travels  Whether chunks are no work that do not travel; otherwise these are at place.level 0.
+//! @tparam Travels  Whether a chunk that does not travel counts as no work. Otherwise work(chunk) sees it with place.level 0.
 template <class Chunk, bool Travels = false, class Work>
 TERSUM_BODY void in_found_chunk(typename Chunk::context_type const& ctx,
                                 typename Chunk::args_type const& args,

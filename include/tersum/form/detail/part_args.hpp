@@ -17,8 +17,8 @@ namespace tersum::inline v0::detail {
 
 //! @brief Divides numbers below 2^31 by a product and a shift (Granlund and Montgomery, PLDI'94).
 //!
-//! With s = ceil(log2(d)), factor d exceeds 2^(31 + s) by at most d, which is at most 2^s: the quotient of a number below 2^31 grows
-//! by less than what would reach the next integer.
+//! With s = ceil(log2(d)), the factor times d exceeds 2^(31 + s) by at most d, and d is at most 2^s. So a number below 2^31 times the
+//! factor, over 2^(31 + s), exceeds the exact quotient by less than 1 / d, which does not reach the next integer.
 struct divisor {
   std::uint32_t factor;  //!< floor(2^(31 + s) / d) + 1
   std::uint32_t shift;   //!< s
