@@ -13,58 +13,11 @@
 #include <tersum/reduce/detail/array_reduction.hpp>
 #include <tersum/reduce/detail/reduce_shares.hpp>
 #include <tersum/status.hpp>
-#include <tersum/tuning.hpp>
 
 #include <cstdint>
 #include <span>
 
 namespace tersum::inline v0 {
-
-namespace detail {
-
-//! Neighbours of `Count` elements of some arrays, from element `first` on.
-template <class Op, int Count>
-struct reduce_list_kernel {
-  static constexpr auto threads = &cuda_tuning::reduce_threads;
-  static constexpr int shared   = 0;
-
-  Op op;
-  typename Op::element* to;
-  array_list<typename Op::element> from;
-  std::size_t first;
-  std::size_t count;
-
-  template <class Context>
-  TERSUM_BODY void operator()(Context const& ctx) const
-  {
-    reduce_list<Count>(ctx, op, to, from, first, count);
-  }
-};
-
-//! One launch for what is whole vectors of 16 bytes in all arrays, and one for what is not.
-template <class Executor, class Op>
-[[nodiscard]] status reduce_on_blocks(Executor const& exec,
-                                      Op const& op,
-                                      std::span<typename Op::element> to,
-                                      array_list<typename Op::element> const& from)
-{
-  constexpr int in_vector = 16 / static_cast<int>(sizeof(typename Op::element));
-  constexpr int threads   = tuning_of<Executor>.cuda.reduce_threads;
-  auto misplace           = reinterpret_cast<std::uintptr_t>(to.data());
-  for (int i = 0; i < from.count; ++i) {
-    misplace |= reinterpret_cast<std::uintptr_t>(from.array[i]);
-  }
-  std::size_t const done = misplace % 16 == 0 ? to.size() / in_vector * in_vector : 0;
-  std::size_t const left = to.size() - done;
-  reduce_list_kernel<Op, in_vector> const vectors{op, to.data(), from, 0, done};
-  if (status const s = exec.run(vectors, divide_up(done / in_vector, threads)); !s.ok()) {
-    return s;
-  }
-  reduce_list_kernel<Op, 1> const rest{op, to.data(), from, done, left};
-  return exec.run(rest, divide_up(left, threads));
-}
-
-}  // namespace detail
 
 //! @brief to[i] = op(a[i], b[i]).
 //!

@@ -238,7 +238,7 @@ __device__ __forceinline__ void add_tile(tile_context const& ctx,
   using op                       = typename Codec::payload_op;
   using element                  = typename op::element;
   constexpr std::size_t in_chunk = Codec::chunk_size / Codec::lanes::lanes * 4 / sizeof(element);
-  constexpr int together         = element_vector<element>::count;
+  constexpr int together         = in_vector<element>;
   static_assert(in_chunk % together == 0, "tersum: a chunk's codes are a multiple of 16 bytes");
   constexpr std::size_t in_tile = fused_grid<Codec>.chunks_a_block;
   constexpr std::size_t step    = fused_grid<Codec>.threads;

@@ -55,7 +55,7 @@ status nccl_symmetric::operator()(wire<Op> const& round) const
   using element = typename Op::element;
   if (status const s = detail::check_sums(round, device_.nRanks); !s.ok()) { return s; }
   if (status const s = check_place(round.data, round.bytes()); !s.ok()) { return s; }
-  rank_blocks const vectors{.count         = round.count / detail::element_vector<element>::count,
+  rank_blocks const vectors{.count         = round.count / detail::in_vector<element>,
                             .element_bytes = 16,
                             .ranks         = device_.nRanks};
   return detail::launch_kernel(detail::symmetric_kernel<Op>,

@@ -166,7 +166,7 @@ __device__ void reduce_symmetric(symmetric_place const& place,
                                  std::size_t end,
                                  Op const& op)
 {
-  constexpr int together = Vectors ? element_vector<typename Op::element>::count : 1;
+  constexpr int together = Vectors ? in_vector<typename Op::element> : 1;
   std::size_t const step = static_cast<std::size_t>(gridDim.x) * symmetric_threads;
   std::size_t const first =
     begin / together + static_cast<std::size_t>(blockIdx.x) * symmetric_threads + threadIdx.x;
@@ -189,7 +189,7 @@ __global__ void __launch_bounds__(symmetric_threads, 1)
   symmetric_barrier everyone{cta, comm, ncclTeamTagLsa(), blockIdx.x};
   everyone.sync(cta, cuda::memory_order_acq_rel);  // all ranks have written what they bring
   using element                  = typename Op::element;
-  constexpr std::size_t together = element_vector<element>::count;
+  constexpr std::size_t together = in_vector<element>;
   symmetric_place const place{comm, window, offset};
   bool const last = comm.lsaRank == comm.lsaSize - 1;
   if (offset % 16 == 0) {
@@ -321,7 +321,7 @@ __global__ void __launch_bounds__(symmetric_threads, 1)
   symmetric_barrier everyone{cta, comm, ncclTeamTagLsa(), blockIdx.x};
   everyone.sync(cta, cuda::memory_order_acq_rel);
   using element                  = typename Op::element;
-  constexpr std::size_t together = element_vector<element>::count;
+  constexpr std::size_t together = in_vector<element>;
   std::size_t const mine =
     offset + static_cast<std::size_t>(comm.lsaRank) * count * sizeof(element);
   bool const aligned        = (mine | reinterpret_cast<std::uintptr_t>(sum)) % 16 == 0;

@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 
 namespace tersum::inline v0::detail {
@@ -41,23 +42,18 @@ inline constexpr bool adds_pairs =
 //! @brief Neighbours that a thread has at once.
 template <class Element, int Count>
 struct alignas(Count * sizeof(Element)) neighbours {
-  static constexpr int count = Count;
   Element element[extent(Count)];
 };
 
-//! @brief Sixteen bytes as the elements of a reduction.
+//! @brief Elements in sixteen bytes.
 template <class Element>
-using element_vector = neighbours<Element, 16 / static_cast<int>(sizeof(Element))>;
+inline constexpr int in_vector = 16 / static_cast<int>(sizeof(Element));
 
-//! @brief How far addresses are from multiples of 16.
-template <class Element>
-[[nodiscard]] TERSUM_INLINE std::uintptr_t misplacement(Element* to,
-                                                        Element const* a,
-                                                        Element const* b) noexcept
+//! @brief Whether addresses are multiples of 16.
+template <class... Element>
+[[nodiscard]] TERSUM_INLINE bool are_aligned(Element*... at) noexcept
 {
-  return (reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(a) |
-          reinterpret_cast<std::uintptr_t>(b)) %
-         16;
+  return (... | reinterpret_cast<std::uintptr_t>(at)) % 16 == 0;
 }
 
 //! @brief a[k] = op(a[k], b[k]) for neighbours of an array, of which the first is element `at`. Sums of 16 bits are done two at
@@ -99,26 +95,29 @@ TERSUM_BODY void combine(Context const&,
   }
 }
 
-//! @brief to[i] = op(a[i], b[i]) for `count` vectors of 16 bytes; `to` may be `a` or `b`.
-template <class Op>
-struct reduce_vectors_kernel {
-  using vector                  = element_vector<typename Op::element>;
+//! @brief to[i] = op(a[i], b[i]) for `count` times `Count` neighbours; `to` may be `a` or `b`. A thread has one element, or some
+//! vectors.
+template <class Op, int Count>
+struct reduce_neighbours {
+  using several                 = neighbours<typename Op::element, Count>;
   static constexpr auto threads = &cuda_tuning::reduce_threads;
   static constexpr int shared   = 0;
 
-  vector* to;
-  vector const* a;
-  vector const* b;
+  several* to;
+  several const* a;
+  several const* b;
   std::size_t count;
 
   template <class Context>
   TERSUM_BODY void operator()(Context const& ctx) const
   {
-    constexpr unsigned each = reduce_vectors<Context>, apart = reduce_threads<Context>;
+    constexpr unsigned each  = Count > 1 ? reduce_vectors<Context> : 1,
+                       apart = reduce_threads<Context>;
     std::size_t const first =
       static_cast<std::size_t>(ctx.block_rank()) * (apart * each) + ctx.thread_rank();
+    if (Count == 1 && first >= count) { return; }
     // All loads come before the arithmetic, to keep them in flight together.
-    vector x[each], y[each];
+    several x[each], y[each];
     TERSUM_UNROLL
     for (unsigned i = 0; i < each; ++i) {
       if (first + i * apart < count) {
@@ -129,37 +128,21 @@ struct reduce_vectors_kernel {
     TERSUM_UNROLL
     for (unsigned i = 0; i < each; ++i) {
       if (first + i * apart < count) {
-        combine<Op, vector::count>(ctx, Op{}, x[i], y[i], 0);
+        combine<Op, Count>(ctx, Op{}, x[i], y[i], 0);
         ctx.store(to + first + i * apart, x[i]);
       }
     }
   }
 };
 
-//! @brief The same for `count` elements, one for each thread: the rest of an array that is not whole vectors, or an array that is not
-//! aligned.
+//! Whole vectors of 16 bytes.
 template <class Op>
-struct reduce_elements_kernel {
-  using element                 = typename Op::element;
-  static constexpr auto threads = &cuda_tuning::reduce_threads;
-  static constexpr int shared   = 0;
+struct reduce_vectors_kernel : reduce_neighbours<Op, in_vector<typename Op::element>> {
+};
 
-  element* to;
-  element const* a;
-  element const* b;
-  std::size_t count;
-
-  template <class Context>
-  TERSUM_BODY void operator()(Context const& ctx) const
-  {
-    std::size_t const at =
-      static_cast<std::size_t>(ctx.block_rank()) * reduce_threads<Context> + ctx.thread_rank();
-    if (at >= count) { return; }
-    using one = neighbours<element, 1>;
-    one sum{ctx.load(a + at)};
-    combine<Op, 1>(ctx, Op{}, sum, one{ctx.load(b + at)}, at);
-    ctx.store(to + at, sum.element[0]);
-  }
+//! The rest of an array that is not whole vectors, or an array that is not aligned.
+template <class Op>
+struct reduce_elements_kernel : reduce_neighbours<Op, 1> {
 };
 
 //! @brief to[i] = op(a[i], b[i], i) for `count` elements of an operation that depends on the position. A thread has four
@@ -181,8 +164,7 @@ struct reduce_segments_kernel {
     std::size_t const at =
       (static_cast<std::size_t>(ctx.block_rank()) * reduce_threads<Context> + ctx.thread_rank()) *
       4;
-    bool const aligned = misplacement(to, a, b) == 0;
-    if (aligned && at + 4 <= count) {
+    if (are_aligned(to, a, b) && at + 4 <= count) {
       word4 const x = ctx.load(reinterpret_cast<word4 const*>(a + at));
       word4 const y = ctx.load(reinterpret_cast<word4 const*>(b + at));
       ctx.store(
@@ -195,6 +177,16 @@ struct reduce_segments_kernel {
     }
   }
 };
+
+//! @brief Calls launch<neighbours>(first, count) for the vectors of 16 bytes among `count` elements, of which arrays that are not
+//! `aligned` have none, and for the other elements.
+template <class Element, class Launch>
+[[nodiscard]] status launch_in_vectors(bool aligned, std::size_t count, Launch const& launch)
+{
+  std::size_t const done = aligned ? count / in_vector<Element> * in_vector<Element> : 0;
+  status const s         = launch.template operator()<in_vector<Element>>(0, done);
+  return s.ok() ? launch.template operator()<1>(done, count - done) : s;
+}
 
 //! @brief to[i] = op(a[i], b[i]) for `count` elements, in kernels; `to` may be `a` or `b`.
 template <class Executor, reduce_op Op>
@@ -210,56 +202,76 @@ template <class Executor, reduce_op Op>
   if constexpr (has_combine_at<Op>) {
     return exec.run(reduce_segments_kernel<Op>{op, to, a, b, count}, divide_up(count, threads * 4));
   } else {
-    using kernel              = reduce_vectors_kernel<Op>;
-    using vector              = typename kernel::vector;
-    std::size_t const vectors = misplacement(to, a, b) == 0 ? count / vector::count : 0;
-    std::size_t const done    = vectors * vector::count;
-    kernel const most{reinterpret_cast<vector*>(to),
-                      reinterpret_cast<vector const*>(a),
-                      reinterpret_cast<vector const*>(b),
-                      vectors};
-    if (status const s = exec.run(most, divide_up(vectors, threads * tuned.reduce_vectors));
-        !s.ok()) {
-      return s;
-    }
-    return exec.run(reduce_elements_kernel<Op>{to + done, a + done, b + done, count - done},
-                    divide_up(count - done, threads));
+    auto const run = [&]<int Count>(std::size_t first, std::size_t here) {
+      using kernel =
+        std::conditional_t<Count == 1, reduce_elements_kernel<Op>, reduce_vectors_kernel<Op>>;
+      using several      = typename kernel::several;
+      constexpr int each = Count > 1 ? tuned.reduce_vectors : 1;
+      return exec.run(kernel{{reinterpret_cast<several*>(to + first),
+                              reinterpret_cast<several const*>(a + first),
+                              reinterpret_cast<several const*>(b + first),
+                              here / Count}},
+                      divide_up(here / Count, threads * each));
+    };
+    return launch_in_vectors<typename Op::element>(are_aligned(to, a, b), count, run);
   }
 }
 
 //! @brief to[i] = op(.. op(op(from[0][i], from[1][i]), from[2][i]) ..) for `count` elements from `first` on: `Count`
 //! neighbours a thread, in one access. `to` may be one of the arrays.
-template <int Count, class Op, class Context>
-TERSUM_BODY void reduce_list(Context const& ctx,
-                             [[maybe_unused]] Op const& op,
-                             typename Op::element* to,
-                             array_list<typename Op::element> const& from,
-                             std::size_t first,
-                             std::size_t count)
-{
-  using several = neighbours<typename Op::element, Count>;
-  std::size_t const at =
-    (static_cast<std::size_t>(ctx.block_rank()) * reduce_threads<Context> + ctx.thread_rank()) *
-    Count;
-  if (at >= count) { return; }
-  auto const load = [&](int i) {
-    return ctx.load(reinterpret_cast<several const*>(from.array[i] + first + at));
-  };
-  several sum = load(0);
-  // Four arrays are under way together.
-  for (int begin = 1; begin < from.count; begin += 4) {
-    several next[4];
-    TERSUM_UNROLL
-    for (int i = 0; i < 4; ++i) {
-      if (begin + i < from.count) { next[i] = load(begin + i); }
+template <class Op, int Count>
+struct reduce_list_kernel {
+  using several                 = neighbours<typename Op::element, Count>;
+  static constexpr auto threads = &cuda_tuning::reduce_threads;
+  static constexpr int shared   = 0;
+
+  Op op;
+  typename Op::element* to;
+  array_list<typename Op::element> from;
+  std::size_t first;
+  std::size_t count;
+
+  template <class Context>
+  TERSUM_BODY void operator()(Context const& ctx) const
+  {
+    std::size_t const at =
+      (static_cast<std::size_t>(ctx.block_rank()) * reduce_threads<Context> + ctx.thread_rank()) *
+      Count;
+    if (at >= count) { return; }
+    auto const load = [&](int i) {
+      return ctx.load(reinterpret_cast<several const*>(from.array[i] + first + at));
+    };
+    several sum = load(0);
+    // Four arrays are under way together.
+    for (int begin = 1; begin < from.count; begin += 4) {
+      several next[4];
+      TERSUM_UNROLL
+      for (int i = 0; i < 4; ++i) {
+        if (begin + i < from.count) { next[i] = load(begin + i); }
+      }
+      TERSUM_UNROLL
+      for (int i = 0; i < 4; ++i) {
+        if (begin + i >= from.count) { break; }
+        combine<Op, Count>(ctx, op, sum, next[i], first + at);
+      }
     }
-    TERSUM_UNROLL
-    for (int i = 0; i < 4; ++i) {
-      if (begin + i >= from.count) { break; }
-      combine<Op, Count>(ctx, op, sum, next[i], first + at);
-    }
+    ctx.store(reinterpret_cast<several*>(to + first + at), sum);
   }
-  ctx.store(reinterpret_cast<several*>(to + first + at), sum);
+};
+
+template <class Executor, class Op>
+[[nodiscard]] status reduce_on_blocks(Executor const& exec,
+                                      Op const& op,
+                                      std::span<typename Op::element> to,
+                                      array_list<typename Op::element> const& from)
+{
+  bool aligned = are_aligned(to.data());
+  for (int i = 0; i < from.count; ++i) { aligned = aligned && are_aligned(from.array[i]); }
+  return launch_in_vectors<typename Op::element>(
+    aligned, to.size(), [&]<int Count>(std::size_t first, std::size_t here) {
+      return exec.run(reduce_list_kernel<Op, Count>{op, to.data(), from, first, here},
+                      divide_up(here / Count, tuning_of<Executor>.cuda.reduce_threads));
+    });
 }
 
 }  // namespace tersum::inline v0::detail
