@@ -276,6 +276,15 @@ TERSUM_TARGET inline void encode_chunk(Codec const& codec,
   }
 }
 
+//! @brief The sum of all lanes.
+TERSUM_SIMD std::uint32_t sum_lanes(words v)
+{
+  std::uint32_t sum = 0;
+  TERSUM_UNROLL
+  for (int lane = 0; lane < width; ++lane) { sum += v[lane]; }
+  return sum;
+}
+
 //! @brief Unpacks one block of rows and begins the inverse transform. Where there is none and rows lie as the gradient does, it
 //! stores the values.
 template <class Codec, chunk_pointer To>
@@ -286,7 +295,8 @@ TERSUM_SIMD void decode_block(int world,
                               std::uint32_t const* chunk_words,
                               To to,
                               float* rows,
-                              chunk_step& counts)
+                              words& saturated,
+                              words& square_sums)
 {
   constexpr int size    = Codec::chunk_size;
   using shape           = rows_of<size>;
@@ -348,13 +358,8 @@ TERSUM_SIMD void decode_block(int world,
     }
   }
   if constexpr (levels > 2) { butterflies_of_rows<size, 2, levels, false>(first_row, first_row); }
-  if (saturates<Codec>) {
-    limits += (integers)((words)byte_limits * 0x01010101u >> 24u);
-    for (int lane = 0; lane < width; ++lane) {
-      counts.saturated += static_cast<std::uint32_t>(limits[lane]);
-      counts.square_sum += static_cast<std::uint32_t>(squares[lane]);
-    }
-  }
+  saturated += (words)limits + ((words)byte_limits * 0x01010101u >> 24u);
+  square_sums += (words) __builtin_convertvector(squares, integers);
 }
 
 //! @brief Decodes one chunk of summed codes to the mean.
@@ -372,16 +377,16 @@ TERSUM_TARGET inline void decode_chunk(int world,
   alignas(64) float rows[extent(size)];
   std::uint32_t signs[sign_room<size>];
   chunk_signs<size, Codec::rotates_chunks>(chunk, sign_key, signs);
-  chunk_step counts{};
+  words saturated = {}, square_sums = {};
   for (int block = 0; block < shape::blocks; ++block) {
     for (int part = 0; part < shape::split; ++part) {
-      decode_block<Codec>(world, block, part, scale, chunk_words, to, rows, counts);
+      decode_block<Codec>(world, block, part, scale, chunk_words, to, rows, saturated, square_sums);
     }
   }
   if (Codec::rotates_chunks) { middle_rows<size>(rows); }
   if (Codec::rotates_chunks || shape::joined) {
     store_rows<size, Codec::rotates_chunks>(to, signs, scale, rows);
   }
-  if (saturates<Codec>) { step.saturated = counts.saturated; }
-  if (tracks<Codec>) { step.square_sum = counts.square_sum; }
+  if (saturates<Codec>) { step.saturated = sum_lanes(saturated); }
+  if (tracks<Codec>) { step.square_sum = sum_lanes(square_sums); }
 }

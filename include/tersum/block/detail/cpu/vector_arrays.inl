@@ -77,9 +77,11 @@ TERSUM_SIMD void store_upper_halves(bfloat16* to, words v)
   typedef std::uint16_t halves __attribute__((vector_size(64)));
   shorts const out = odd((halves)v, (halves)v);
 #elif TERSUM_SIMD_WIDTH == 8
-  auto const moved = (__m256i)(v >> 16);
+  // In each half of the vector its four first, then both fours one after the other.
+  __m256i const upper = _mm256_broadcastsi128_si256(
+    _mm_setr_epi8(2, 3, 6, 7, 10, 11, 14, 15, -1, -1, -1, -1, -1, -1, -1, -1));
   auto const out =
-    _mm_packus_epi32(_mm256_castsi256_si128(moved), _mm256_extracti128_si256(moved, 1));
+    _mm256_castsi256_si128(_mm256_permute4x64_epi64(_mm256_shuffle_epi8((__m256i)v, upper), 0x08));
 #else
   shorts const out      = __builtin_convertvector(v >> 16, shorts);
 #endif
