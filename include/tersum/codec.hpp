@@ -221,17 +221,6 @@ namespace detail {
 //! Coordinates as floats, all of them: what bypasses a codec.
 using floats_in_wire = codec<fixed_chunks<1024>, no_rotation, cast<float>, in_wire>;
 
-//! @brief Calls body(codec), with the codec of the level that a chunk is on. The level is 1 or above.
-TERSUM_EXEC_CHECK_DISABLE
-template <int Level = 1, class Codec, class Body>
-TERSUM_INLINE void at_level(Codec const& codec, std::uint32_t level, Body const& body)
-{
-  if constexpr (Level < level_count<Codec>) {
-    if (level > Level) { return at_level<Level + 1>(codec, level, body); }
-  }
-  body(codec.template at_level<Level>());
-}
-
 }  // namespace detail
 
 }  // namespace tersum::inline v0

@@ -10,7 +10,7 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/range/headroom.hpp>
+#include <tersum/range/rms_range.hpp>
 #include <tersum/reduce/native.hpp>
 
 #include <cstddef>

@@ -15,7 +15,6 @@
 #include <tersum/quantize/stochastic_quantizer.hpp>
 #include <tersum/range/absmax_range.hpp>
 #include <tersum/range/global_range.hpp>
-#include <tersum/range/headroom.hpp>
 #include <tersum/range/rms_range.hpp>
 #include <tersum/reduce/guard_lanes.hpp>
 #include <tersum/reduce/saturating_sum.hpp>

@@ -13,7 +13,7 @@
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/range/absmax_range.hpp>
-#include <tersum/range/headroom.hpp>
+#include <tersum/range/rms_range.hpp>
 #include <tersum/reduce/widening_sum.hpp>
 #include <tersum/tersum.hpp>
 

@@ -8,7 +8,6 @@
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/quantize/dither.hpp>
-#include <tersum/range/headroom.hpp>
 #include <tersum/range/rms_range.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
 #include <tersum/rotate/no_rotation.hpp>

@@ -14,7 +14,7 @@
 #include <tersum/execute/instruction_set.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/range/absmax_range.hpp>
-#include <tersum/range/headroom.hpp>
+#include <tersum/range/rms_range.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 

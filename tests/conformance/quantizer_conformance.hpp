@@ -11,7 +11,6 @@
 #include <tersum/concepts.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/packed_codes.hpp>
-#include <tersum/quantize/uniform_grid.hpp>
 
 #include <doctest/doctest.h>
 

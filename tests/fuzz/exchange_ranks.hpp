@@ -7,7 +7,7 @@
 #pragma once
 
 #include <tersum/exchange/check_state.hpp>
-#include <tersum/execute/instruction_set.hpp>
+#include <tersum/execute/cpu_executor.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/single_process/loopback.hpp>
 #include <tersum/state.hpp>

@@ -10,7 +10,6 @@
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/nearest_quantizer.hpp>
 #include <tersum/quantize/stochastic_quantizer.hpp>
-#include <tersum/quantize/uniform_grid.hpp>
 
 #include <doctest/doctest.h>
 

@@ -8,7 +8,7 @@
 #include <tersum/concepts.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/philox.hpp>
-#include <tersum/range/headroom.hpp>
+#include <tersum/range/rms_range.hpp>
 #include <tersum/reduce/native.hpp>
 #include <tersum/types.hpp>
 

@@ -16,7 +16,6 @@
 #include <tersum/random/philox.hpp>
 #include <tersum/range/absmax_range.hpp>
 #include <tersum/range/global_range.hpp>
-#include <tersum/range/headroom.hpp>
 #include <tersum/range/rms_range.hpp>
 #include <tersum/reduce/guard_lanes.hpp>
 #include <tersum/reduce/native.hpp>

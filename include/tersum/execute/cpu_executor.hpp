@@ -22,6 +22,21 @@
 
 namespace tersum::inline v0 {
 
+//! @brief The widest instruction set of this machine.
+[[nodiscard]] inline instruction_set best_instruction_set() noexcept
+{
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+    return instruction_set::avx512;
+  }
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    return instruction_set::avx2;
+  }
+#endif
+  return instruction_set::baseline;
+}
+
 //! @brief Runs on this CPU; calls return when the work is done.
 //!
 //! All memory that its calls are given is the host's. Threads come from OpenMP if it is switched on in the compiler

@@ -17,19 +17,4 @@ enum class instruction_set : std::uint8_t {
   avx512,    //!< AVX-512 F, BW, DQ and VL.
 };
 
-//! @brief The widest instruction set of this machine.
-[[nodiscard]] inline instruction_set best_instruction_set() noexcept
-{
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-    return instruction_set::avx512;
-  }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    return instruction_set::avx2;
-  }
-#endif
-  return instruction_set::baseline;
-}
-
 }  // namespace tersum::inline v0

@@ -7,7 +7,7 @@
 #pragma once
 
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
-#include <tersum/execute/instruction_set.hpp>
+#include <tersum/execute/cpu_executor.hpp>
 #include <tersum/reduce/detail/reduce_shares.hpp>
 #include <tersum/reduce/native.hpp>
 

@@ -12,7 +12,6 @@
 #include <tersum/detail/std.hpp>
 #include <tersum/quantize/detail/lookup_ramps.hpp>
 #include <tersum/quantize/dither.hpp>
-#include <tersum/quantize/uniform_grid.hpp>
 #include <tersum/value.hpp>
 
 namespace tersum::inline v0 {

@@ -9,7 +9,6 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/quantize/dither.hpp>
-#include <tersum/quantize/uniform_grid.hpp>
 #include <tersum/value.hpp>
 
 namespace tersum::inline v0 {

@@ -6,8 +6,6 @@
 
 #include "operations.hpp"
 
-#include <tersum/execute/instruction_set.hpp>
-
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -226,7 +224,9 @@ template <class T>
 [[nodiscard]] auto fuse_function()
 {
 #if defined(__x86_64__)
-  if (best_instruction_set() != instruction_set::baseline) { return &fuse_by_instruction<T>; }
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    return &fuse_by_instruction<T>;
+  }
 #endif
   return &fuse_by_library<T>;
 }

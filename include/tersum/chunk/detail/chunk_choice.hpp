@@ -156,6 +156,27 @@ struct chunk_choice {
   [[nodiscard]] constexpr args take(section_list&, auto const&) const noexcept { return {}; }
 };
 
+//! @name The codec of a level
+//! Calls body(codec), with the codec of the level that a chunk is on. The level is 1 or above.
+//! @{
+TERSUM_EXEC_CHECK_DISABLE
+template <class Codec, class Body>
+requires(!several_bits<Codec>) TERSUM_INLINE
+  void at_level(Codec const& codec, std::uint32_t, Body const& body)
+{
+  body(Codec(codec));
+}
+TERSUM_EXEC_CHECK_DISABLE
+template <int Level = 1, several_bits Codec, class Body>
+TERSUM_INLINE void at_level(Codec const& codec, std::uint32_t level, Body const& body)
+{
+  if constexpr (Level < level_count<Codec>) {
+    if (level > Level) { return at_level<Level + 1>(codec, level, body); }
+  }
+  body(codec.template at_level<Level>());
+}
+//! @}
+
 //! @brief The chunker chooses the chunks that travel under a budget of bits.
 template <class Codec>
 requires(selects<Codec>) class chunk_choice<Codec> {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/block/chunk_step.hpp>
+#include <tersum/chunk/detail/chunk_choice.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
