@@ -3,6 +3,7 @@
 
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/block/group.hpp>
+#include <tersum/execute/cpu_executor.hpp>
 #include <tersum/metric/diagonal.hpp>
 
 #include <doctest/doctest.h>

@@ -7,6 +7,7 @@
 #include "support/known_matrix.hpp"
 #include "support/sanitized.hpp"
 
+#include <tersum/execute/cpu_executor.hpp>
 #include <tersum/lowrank/detail/cpu_factor.hpp>
 #include <tersum/lowrank/orthogonalizers.hpp>
 

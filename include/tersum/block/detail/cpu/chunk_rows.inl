@@ -286,72 +286,18 @@ TERSUM_SIMD int group_of(int block, int part, int lane)
   return (block + upper) * 8 + 4 * part + lane % 8;
 }
 
-//! @brief The lanes of a followed by those of b that have these numbers.
-TERSUM_SIMD words permute(words a, words b, words numbers)
+//! Lanes of the two halves alternating.
+template <class Vector>
+TERSUM_SIMD Vector alternate_halves(Vector v)
 {
-#if TERSUM_SIMD_WIDTH == 16
-  return (words)_mm512_permutex2var_epi32((__m512i)a, (__m512i)numbers, (__m512i)b);
-#elif TERSUM_SIMD_WIDTH == 8
-  __m256i const of_a = _mm256_permutevar8x32_epi32((__m256i)a, (__m256i)numbers);
-  __m256i const of_b = _mm256_permutevar8x32_epi32((__m256i)b, (__m256i)numbers);
-  return (words)_mm256_blendv_ps((__m256)of_a, (__m256)of_b, (__m256)(numbers << 28));
-#else
-  std::uint32_t of[2 * width], number[width], found[width];
-  store(of, a);
-  store(of + width, b);
-  store(number, numbers);
-  for (int lane = 0; lane < width; ++lane) { found[lane] = of[number[lane]]; }
-  return load_words(found);
-#endif
+  return interleave<0>(v, join_halves<1>(v, v));
 }
 
-//! @brief Which lanes `permute` takes of `Count` vectors, first of two, then of what it has and the next, to make one sequence of
-//! them, lane 0 of each first, or, if it is not to `Join`, the vectors of such a sequence again.
-template <int Count, bool Join>
-struct lane_numbers {
-  alignas(64) std::uint32_t of[extent(Count)][extent(Count)][width];
-
-  constexpr lane_numbers() : of{}
-  {
-    for (int to = 0; to < Count; ++to) {
-      for (int i = 0; i < width; ++i) {
-        int const at     = Join ? to * width + i : i * Count + to;
-        int const vector = Join ? at % Count : at / width;
-        int const lane   = Join ? at / Count : at % width;
-        for (int next = 1; next < Count; ++next) {
-          bool const first = next == 1 && vector == 0;
-          of[to][next][i]  = static_cast<std::uint32_t>(vector == next ? width + lane
-                                                        : first        ? lane
-                                                                       : i);
-        }
-      }
-    }
-  }
-};
-
-//! @brief Packed codes, which each lane has of its group, to words of one group after the other, or back if it is not to `Join`.
-template <bool Join, std::size_t Bits>
-TERSUM_SIMD void move_groups(words (&packed)[Bits])
+//! The inverse: the even lanes followed by the odd ones.
+template <class Vector>
+TERSUM_SIMD Vector part_halves(Vector v)
 {
-  constexpr int bits = static_cast<int>(Bits);
-  if constexpr ((bits & (bits - 1)) != 0) {
-    static constexpr lane_numbers<bits, Join> numbers{};
-    words moved[Bits];
-    TERSUM_UNROLL
-    for (int to = 0; to < bits; ++to) {
-      moved[to] = packed[0];
-      TERSUM_UNROLL
-      for (int next = 1; next < bits; ++next) {
-        moved[to] = permute(moved[to], packed[next], load_words(numbers.of[to][next]));
-      }
-    }
-    TERSUM_UNROLL
-    for (int w = 0; w < bits; ++w) { packed[w] = moved[w]; }
-  } else if constexpr (Join) {
-    zip(packed);
-  } else {
-    unzip(packed);
-  }
+  return join_halves<0>(even(v, v), odd(v, v));
 }
 
 //! @brief Whether vectors store and load the `Bits` words of the groups of a row block, rather than one lane after the other.
@@ -401,7 +347,7 @@ TERSUM_SIMD void move_codes(int block, int part, words (&packed)[Bits], Words* m
       TERSUM_UNROLL
       for (int w = 0; w < bits; ++w) { packed[w] = alternate_halves(packed[w]); }
     }
-    if constexpr (Store) { move_groups<true>(packed); }
+    if constexpr (Store) { zip(packed); }
     TERSUM_UNROLL
     for (int w = 0; w < bits; ++w) {
       if (w * width >= count) {
@@ -413,10 +359,10 @@ TERSUM_SIMD void move_codes(int block, int part, words (&packed)[Bits], Words* m
         if (Store) { store(both, packed[w]); }
         copy_words<Store>(both, first + w * width, whole / 2);
         copy_words<Store>(both + width / 2, upper, whole / 2);
-        packed[w] = load_words(both);
+        packed[w] = load(both);
       }
     }
-    if constexpr (!Store) { move_groups<false>(packed); }
+    if constexpr (!Store) { unzip(packed); }
     if (!Store && rows_of<Size>::halved) {
       TERSUM_UNROLL
       for (int w = 0; w < bits; ++w) { packed[w] = part_halves(packed[w]); }

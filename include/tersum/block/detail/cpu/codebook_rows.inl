@@ -6,6 +6,26 @@
 //! the other. Rotated values stay in rows,
 //! an arrangement that each instruction set has of its own, until they are rotated back or become codes.
 
+template <class Vector>
+struct stored_lanes {
+  typename vector_value<Vector>::element at[width];
+  TERSUM_OPERATOR explicit stored_lanes(Vector v) { __builtin_memcpy(at, &v, sizeof(v)); }
+};
+
+TERSUM_OPERATOR vector_value<floats> values_of(float const (&of)[width]) { return load(of); }
+TERSUM_OPERATOR vector_value<words> values_of(std::uint32_t const (&of)[width]) { return load(of); }
+
+// Arrays, not elements of vectors: so compilers make vectors of the loop again if the function has no branches.
+template <class Function, class... Vectors>
+TERSUM_OPERATOR auto by_lanes(Function const& function, vector_value<Vectors> const&... of)
+{
+  decltype(function(of.v[0]...)) results[width];
+  [&](auto const&... from) {
+    for (int lane = 0; lane < width; ++lane) { results[lane] = function(from.at[lane]...); }
+  }(stored_lanes<Vectors>(of.v)...);
+  return values_of(results);
+}
+
 //! @brief A chunk to rows, signed and rotated without the factor 1 / sqrt(Size), or as it is.
 template <int Size, bool Rotate = true, chunk_pointer From>
 TERSUM_TARGET void rotate_to_rows(std::uint64_t sign_key,

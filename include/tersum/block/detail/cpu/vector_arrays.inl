@@ -8,13 +8,9 @@
 
 //! @name Gradient elements
 //! @{
-TERSUM_SIMD floats load_values(float const* from) { return load(from); }
-
 TERSUM_SIMD floats load_values(bfloat16 const* from)
 {
-  shorts v;
-  __builtin_memcpy(&v, from, sizeof(v));
-  return from_bits(__builtin_convertvector(v, words) << 16);
+  return from_bits(__builtin_convertvector(load_as<shorts>(from), words) << 16);
 }
 
 //! Makes every NaN the one that `to_float` makes of a half. Clang 14 would compare halves with themselves lane by lane.
@@ -39,9 +35,7 @@ TERSUM_SIMD floats load_any_nan(half const* from)
 #elif TERSUM_SIMD_WIDTH == 8
   return (floats)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<__m128i const*>(from)));
 #else
-  shorts v;
-  __builtin_memcpy(&v, from, sizeof(v));
-  words const value     = __builtin_convertvector(v, words);
+  words const value     = __builtin_convertvector(load_as<shorts>(from), words);
   integers const size   = (integers)(value & 0x7fffu);
   words const bits      = (words)size << 13;
   words const normal    = bits + (size < 0x7c00 ? broadcast(0x38000000u) : broadcast(0x70000000u));
@@ -60,8 +54,6 @@ TERSUM_SIMD floats load_values(divided<Element, Scale> const& from)
   fetch_beyond<false>(from.scales);
   return load_values(from.from) / larger(load_values(from.scales), broadcast(from.least));
 }
-
-TERSUM_SIMD void store_values(float* to, floats v) { store(to, v); }
 
 //! Rounds to bfloat16s, in the upper halves of the words. The lower halves are undefined.
 TERSUM_SIMD words to_bfloat16s(floats v)
@@ -85,7 +77,7 @@ TERSUM_SIMD void store_upper_halves(bfloat16* to, words v)
 #else
   shorts const out      = __builtin_convertvector(v >> 16, shorts);
 #endif
-  __builtin_memcpy(to, &out, sizeof(out));
+  store(to, out);
 }
 
 TERSUM_SIMD void store_values(bfloat16* to, floats v) { store_upper_halves(to, to_bfloat16s(v)); }
@@ -109,23 +101,26 @@ TERSUM_SIMD void store_values(half* to, floats v)
   words const number    = (size < 0x477ff000 ? finite : broadcast(0x7c00u)) | sign;
   shorts const out =
     __builtin_convertvector(size > 0x7f800000 ? broadcast(0x7fffu) : number, shorts);
-  __builtin_memcpy(to, &out, sizeof(out));
+  store(to, out);
 #endif
-}
-
-//! Stores means, rounded as by `finite_from_float`.
-template <class Element>
-TERSUM_SIMD floats within_range(floats v)
-{
-  if constexpr (std::is_same_v<Element, half>) {
-    floats const largest = broadcast(65504.0f);
-    v                    = larger(-largest, smaller(largest, v));
-  }
-  return v;
 }
 //! @}
 
 // Sums and conversions.
+
+#if TERSUM_SIMD_WIDTH >= 8
+//! The sums of signed bytes, from `least` to 127.
+TERSUM_OPERATOR vector_value<words> add_bytes(vector_value<words> const& a,
+                                              vector_value<words> const& b,
+                                              vector_value<words> const& least)
+{
+#if TERSUM_SIMD_WIDTH == 16
+  return (words)_mm512_max_epi8(_mm512_adds_epi8((__m512i)a.v, (__m512i)b.v), (__m512i)least.v);
+#else
+  return (words)_mm256_max_epi8(_mm256_adds_epi8((__m256i)a.v, (__m256i)b.v), (__m256i)least.v);
+#endif
+}
+#endif
 
 //! @brief to[i] = Op{}(a[i], b[i]), by the operation's form for vectors, or in a plain loop, which the compiler makes vectors of.
 template <class Op, class Element>
@@ -139,7 +134,7 @@ TERSUM_TARGET void reduce_stretch(Element* to,
     for (; i + width <= count; i += width) {
       fetch_beyond<false, 4096>(a + i);
       fetch_beyond<false, 4096>(b + i);
-      vector_value<words> const left = load_words(a + i), right = load_words(b + i);
+      vector_value<words> const left = load(a + i), right = load(b + i);
       store(to + i, Op::add(left, right).v);
     }
   }
@@ -282,13 +277,10 @@ TERSUM_SIMD void add_vector(Element const* a, Element const* b, Element* to)
 TERSUM_SIMD void add_vector(bfloat16 const* a, bfloat16 const* b, bfloat16* to)
 {
   constexpr std::uint32_t upper = 0xffff0000u;
-  words left, right;
-  __builtin_memcpy(&left, a, sizeof(left));
-  __builtin_memcpy(&right, b, sizeof(right));
+  words const left = load_as<words>(a), right = load_as<words>(b);
   words const high = to_bfloat16s(from_bits(left & upper) + from_bits(right & upper));
   words const low  = to_bfloat16s(from_bits(left << 16) + from_bits(right << 16));
-  words const sums = (high & upper) | (low >> 16);
-  __builtin_memcpy(to, &sums, sizeof(sums));
+  store(to, (high & upper) | (low >> 16));
 }
 
 //! @brief to[i] = a[i] + b[i] in float, rounded to the element.

@@ -8,6 +8,7 @@
 
 #include <tersum/block/chunk_order.hpp>
 #include <tersum/block/chunk_step.hpp>
+#include <tersum/block/detail/cpu/fused_in_double.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>

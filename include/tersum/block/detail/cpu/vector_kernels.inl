@@ -7,6 +7,7 @@
 // clang-format off
 #include <tersum/block/detail/cpu/vectors.inl>
 #include <tersum/block/detail/cpu/vector_arrays.inl>
+#include <tersum/block/detail/cpu/group_permutations.inl>
 #include <tersum/block/detail/cpu/chunk_rows.inl>
 #include <tersum/block/detail/cpu/summed_codes.inl>
 #include <tersum/block/detail/cpu/codebook_rows.inl>

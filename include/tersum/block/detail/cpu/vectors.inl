@@ -14,22 +14,23 @@ typedef std::uint32_t words __attribute__((vector_size(TERSUM_SIMD_WIDTH * 4)));
 typedef std::int32_t integers __attribute__((vector_size(TERSUM_SIMD_WIDTH * 4)));
 typedef std::uint16_t shorts __attribute__((vector_size(TERSUM_SIMD_WIDTH * 2)));
 
-TERSUM_SIMD floats load(float const* from)
+//! A vector as it lies in memory.
+template <class Vector>
+TERSUM_SIMD Vector load_as(void const* from)
 {
-  floats v;
+  Vector v;
   __builtin_memcpy(&v, from, sizeof(v));
   return v;
 }
 
-TERSUM_SIMD void store(float* to, floats v) { __builtin_memcpy(to, &v, sizeof(v)); }
+TERSUM_SIMD floats load(float const* from) { return load_as<floats>(from); }
 
-TERSUM_SIMD void store(std::uint32_t* to, words v) { __builtin_memcpy(to, &v, sizeof(v)); }
+TERSUM_SIMD words load(std::uint32_t const* from) { return load_as<words>(from); }
 
-TERSUM_SIMD words load_words(std::uint32_t const* from)
+template <class Vector>
+TERSUM_SIMD void store(void* to, Vector v)
 {
-  words v;
-  __builtin_memcpy(&v, from, sizeof(v));
-  return v;
+  __builtin_memcpy(to, &v, sizeof(v));
 }
 
 TERSUM_SIMD floats from_bits(words v) { return (floats)v; }
@@ -126,20 +127,6 @@ TERSUM_SIMD Vector join_halves(Vector a, Vector b)
   return TERSUM_SHUFFLE(a, b, of_halves<High>);
 }
 
-//! Lanes of the two halves alternating.
-template <class Vector>
-TERSUM_SIMD Vector alternate_halves(Vector v)
-{
-  return interleave<0>(v, join_halves<1>(v, v));
-}
-
-//! The inverse: the even lanes followed by the odd ones.
-template <class Vector>
-TERSUM_SIMD Vector part_halves(Vector v)
-{
-  return join_halves<0>(even(v, v), odd(v, v));
-}
-
 #undef TERSUM_SHUFFLE
 #undef TERSUM_EACH_LANE
 //! @}
@@ -183,38 +170,7 @@ TERSUM_SIMD void unzip(words (&v)[Count])
 // Arithmetic that compilers have no operator for.
 
 #if TERSUM_SIMD_WIDTH == 4 && defined(__SSE2__) && !defined(__FMA__)
-#define TERSUM_FMA_IN_DOUBLE 1
-TERSUM_SIMD __m128d lower_doubles(floats v) { return _mm_cvtps_pd((__m128)v); }
-TERSUM_SIMD __m128d upper_doubles(floats v)
-{
-  return _mm_cvtps_pd(_mm_movehl_ps((__m128)v, (__m128)v));
-}
-
-//! @brief The sum rounded to odd, after which rounding to float is exact (Boldo and Melquiond): towards zero, with the last
-//! bit set where something was lost.
-TERSUM_SIMD __m128d add_to_odd(__m128d a, __m128d b)
-{
-  __m128d const sum  = _mm_add_pd(a, b);
-  __m128d const part = _mm_sub_pd(sum, a);
-  __m128d const lost = _mm_add_pd(_mm_sub_pd(a, _mm_sub_pd(sum, part)), _mm_sub_pd(b, part));
-  __m128d const zero = _mm_setzero_pd();
-  // Both comparisons are false where a value is not finite.
-  __m128i const inexact =
-    _mm_castpd_si128(_mm_or_pd(_mm_cmplt_pd(lost, zero), _mm_cmpgt_pd(lost, zero)));
-  __m128i const differ    = _mm_srai_epi32(_mm_castpd_si128(_mm_xor_pd(lost, sum)), 31);
-  __m128i const too_far   = _mm_and_si128(_mm_shuffle_epi32(differ, 0xf5), inexact);
-  __m128i const truncated = _mm_add_epi64(_mm_castpd_si128(sum), too_far);
-  return _mm_castsi128_pd(_mm_or_si128(truncated, _mm_srli_epi64(inexact, 63)));
-}
-
-//! @brief a * b + c with one rounding, where there is no such instruction: products of floats are exact in double. Not
-//! inlined: it is long, and used often.
-[[maybe_unused, gnu::noinline]] inline floats fma_in_double(floats a, floats b, floats c)
-{
-  __m128d const low  = add_to_odd(_mm_mul_pd(lower_doubles(a), lower_doubles(b)), lower_doubles(c));
-  __m128d const high = add_to_odd(_mm_mul_pd(upper_doubles(a), upper_doubles(b)), upper_doubles(c));
-  return (floats)_mm_movelh_ps(_mm_cvtpd_ps(low), _mm_cvtpd_ps(high));
-}
+#define TERSUM_FUSES_IN_DOUBLE 1
 #endif
 
 //! @brief a * b + c with one rounding.
@@ -224,18 +180,8 @@ TERSUM_SIMD floats fma(floats a, floats b, floats c)
   return (floats)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
 #elif TERSUM_SIMD_WIDTH == 8
   return (floats)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
-#elif defined(TERSUM_FMA_IN_DOUBLE)
-  // Rounding to double and then to float is rounding once, unless the double lies halfway between two floats, or is not
-  // zero and less than a normal float.
-  __m128d const low  = _mm_add_pd(_mm_mul_pd(lower_doubles(a), lower_doubles(b)), lower_doubles(c));
-  __m128d const high = _mm_add_pd(_mm_mul_pd(upper_doubles(a), upper_doubles(b)), upper_doubles(c));
-  auto const tails   = (integers)_mm_shuffle_ps(_mm_castpd_ps(low), _mm_castpd_ps(high), 0x88);
-  auto const heads   = (integers)_mm_shuffle_ps(_mm_castpd_ps(low), _mm_castpd_ps(high), 0xdd);
-  integers const halfway = (tails & 0x1fffffff) == 0x10000000;
-  integers const size    = heads & 0x7fffffff;
-  integers const tiny    = (size > 0) & (size < 0x38100000);
-  if (_mm_movemask_ps((__m128)(halfway | tiny)) != 0) { return fma_in_double(a, b, c); }
-  return (floats)_mm_movelh_ps(_mm_cvtpd_ps(low), _mm_cvtpd_ps(high));
+#elif defined(TERSUM_FUSES_IN_DOUBLE)
+  return (floats)fuse_in_double((__m128)a, (__m128)b, (__m128)c);
 #else
   floats sum;
   for (int lane = 0; lane < width; ++lane) {
@@ -248,8 +194,8 @@ TERSUM_SIMD floats fma(floats a, floats b, floats c)
 //! @brief The same for operands of few bits, of whose sums many lie halfway between two floats: every case is rounded right.
 TERSUM_SIMD floats fma_of_few_bits(floats a, floats b, floats c)
 {
-#if defined(TERSUM_FMA_IN_DOUBLE)
-  return fma_in_double(a, b, c);
+#if defined(TERSUM_FUSES_IN_DOUBLE)
+  return (floats)fuse_few_bits_in_double((__m128)a, (__m128)b, (__m128)c);
 #else
   return fma(a, b, c);
 #endif
@@ -288,18 +234,31 @@ TERSUM_SIMD floats larger(floats a, floats b)
 template <int Offset>
 TERSUM_SIMD words rounded_bits(floats v, float scale)
 {
-#if defined(TERSUM_FMA_IN_DOUBLE)
-  // The product is exact in double; adding 1.5 2^52 rounds it to an integer.
-  __m128d const one  = _mm_set1_pd(6755399441055744.0 + Offset);
-  __m128d const by   = _mm_set1_pd(static_cast<double>(scale));
-  __m128d const low  = _mm_add_pd(_mm_mul_pd(lower_doubles(v), by), one);
-  __m128d const high = _mm_add_pd(_mm_mul_pd(upper_doubles(v), by), one);
-  return (words)_mm_shuffle_ps(_mm_castpd_ps(low), _mm_castpd_ps(high), 0x88) + 0x4b400000u;
+#if defined(TERSUM_FUSES_IN_DOUBLE)
+  return (words)round_in_double((__m128)v, scale, Offset) + 0x4b400000u;
 #else
   return to_bits(fma(v, broadcast(scale), broadcast(12582912.0f + Offset)));
 #endif
 }
-#undef TERSUM_FMA_IN_DOUBLE
+#undef TERSUM_FUSES_IN_DOUBLE
+
+//! @name Floats of a gradient, as `vector_arrays.inl` has other elements
+//! @{
+TERSUM_SIMD floats load_values(float const* from) { return load(from); }
+
+TERSUM_SIMD void store_values(float* to, floats v) { store(to, v); }
+
+//! Means, rounded as by `finite_from_float`.
+template <class Element>
+TERSUM_SIMD floats within_range(floats v)
+{
+  if constexpr (std::is_same_v<Element, half>) {
+    floats const largest = broadcast(65504.0f);
+    v                    = larger(-largest, smaller(largest, v));
+  }
+  return v;
+}
+//! @}
 
 //! @brief A vector as the value that policies compute with: value.hpp has the same of floats.
 //!
@@ -434,41 +393,4 @@ TERSUM_OPERATOR vector_value<words> rounded_bits(vector_value<floats> const& v, 
 TERSUM_OPERATOR vector_value<integers> truncate(vector_value<floats> const& v)
 {
   return __builtin_convertvector(v.v, integers);
-}
-
-#if TERSUM_SIMD_WIDTH >= 8
-//! The sums of signed bytes, from `least` to 127.
-TERSUM_OPERATOR vector_value<words> add_bytes(vector_value<words> const& a,
-                                              vector_value<words> const& b,
-                                              vector_value<words> const& least)
-{
-#if TERSUM_SIMD_WIDTH == 16
-  return (words)_mm512_max_epi8(_mm512_adds_epi8((__m512i)a.v, (__m512i)b.v), (__m512i)least.v);
-#else
-  return (words)_mm256_max_epi8(_mm256_adds_epi8((__m256i)a.v, (__m256i)b.v), (__m256i)least.v);
-#endif
-}
-#endif
-
-template <class Vector>
-struct stored_lanes {
-  typename vector_value<Vector>::element at[width];
-  TERSUM_OPERATOR explicit stored_lanes(Vector v) { __builtin_memcpy(at, &v, sizeof(v)); }
-};
-
-TERSUM_OPERATOR vector_value<floats> values_of(float const (&of)[width]) { return load(of); }
-TERSUM_OPERATOR vector_value<words> values_of(std::uint32_t const (&of)[width])
-{
-  return load_words(of);
-}
-
-// Arrays, not elements of vectors: so compilers make vectors of the loop again if the function has no branches.
-template <class Function, class... Vectors>
-TERSUM_OPERATOR auto by_lanes(Function const& function, vector_value<Vectors> const&... of)
-{
-  decltype(function(of.v[0]...)) results[width];
-  [&](auto const&... from) {
-    for (int lane = 0; lane < width; ++lane) { results[lane] = function(from.at[lane]...); }
-  }(stored_lanes<Vectors>(of.v)...);
-  return values_of(results);
 }
