@@ -12,7 +12,9 @@
 #include <tersum/execute/instruction_set.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/metric/detail/scales.hpp>
+#include <tersum/plan.hpp>
 #include <tersum/random/philox.hpp>
+#include <tersum/tuning.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -20,6 +22,18 @@
 #include <type_traits>
 
 namespace tersum::inline v0::detail {
+
+//! @brief What a stage works with: one rank's plan and memory, and how to work.
+template <class Codec, class Element>
+struct cpu_work {
+  using codec_type = Codec;
+
+  int threads;
+  instruction_set instructions;
+  tersum::plan<Codec> const& plan;
+  exchange_args<Codec, Element> const& args;
+  cpu_tuning const& numbers;
+};
 
 //! @brief A chunk in the hand of a thread: its coordinates as an array, with what feedback kept of them, in the units of the metric, in the
 //! basis in which they are quantized, and back.

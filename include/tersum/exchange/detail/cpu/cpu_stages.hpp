@@ -57,18 +57,6 @@ template <class Term>
   return halving_total(of_subtrees);
 }
 
-//! @brief What a stage works with: one rank's plan and memory, and how to work.
-template <class Codec, class Element>
-struct cpu_work {
-  using codec_type = Codec;
-
-  int threads;
-  instruction_set instructions;
-  tersum::plan<Codec> const& plan;
-  exchange_args<Codec, Element> const& args;
-  cpu_tuning const& numbers;
-};
-
 //! @brief Clears what a new state keeps zeros of.
 template <class Codec, class Element>
 void clear_state(cpu_work<Codec, Element> const& work)
@@ -91,15 +79,9 @@ void each_chunk(cpu_work<Codec, Element> const& work,
   });
 }
 
-template <class Codec, class Element>
-[[nodiscard]] cpu_parts<Codec, Element> parts_of(cpu_work<Codec, Element> const& work)
-{
-  return {work.threads, work.instructions, work.args};
-}
-
 //! @name The stages
-//! `run_stage(stage, cpu_work)` is the stage on the CPU, found by its arguments: codecs with stages of their own bring overloads
-//! along, as those of factors do: `lowrank/detail/cpu_low_rank.hpp`.
+//! `run_stage(stage, cpu_work)` is the stage on the CPU, found by its arguments: `cpu_parts.hpp` has those that are others where ranks
+//! own parts. Codecs with stages of their own bring overloads along, as those of factors do: `lowrank/detail/cpu_low_rank.hpp`.
 //! @{
 
 //! Fills header, records and table, clears the residual.
@@ -261,28 +243,7 @@ template <has_steps Codec, class Element>
   return {};
 }
 
-template <has_parts Codec, class Element>
-[[nodiscard]] status run_stage(stage::encode, cpu_work<Codec, Element> const& work)
-{
-  parts_of(work).encode();
-  return {};
-}
-
-template <publishing Codec, class Element>
-[[nodiscard]] status run_stage(stage::encode, cpu_work<Codec, Element> const& work)
-{
-  parts_of(work).publish();
-  return {};
-}
 //! @}
-
-//! Decodes what all ranks sent of this rank's part, adds it up, and encodes the mean.
-template <class Codec, class Element>
-[[nodiscard]] status run_stage(stage::recompress, cpu_work<Codec, Element> const& work)
-{
-  parts_of(work).recompress();
-  return {};
-}
 
 //! The sums of bypassing tensors from the wire to the gradient, as means. Their flag stops residuals that move while a payload is
 //! decoded, so it comes before that.
@@ -334,13 +295,6 @@ requires summing<Codec>
   auto const whole = as_of_whole(work.args);
   each_chunk<codes_in_rows>(
     work, whole, [](auto const& chunk) { chunk.decode(); }, whole.parts.first);
-  return {};
-}
-
-template <has_parts Codec, class Element>
-[[nodiscard]] status run_stage(stage::decode, cpu_work<Codec, Element> const& work)
-{
-  parts_of(work).decode();
   return {};
 }
 //! @}
