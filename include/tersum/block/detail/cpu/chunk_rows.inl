@@ -64,7 +64,7 @@ template <int Bit>
 TERSUM_SIMD floats lane_butterfly(floats v)
 {
   auto const upper = (lane_index() & static_cast<std::uint32_t>(Bit)) != 0;
-  if constexpr (width == 4) {  // where fma is slow
+  if (width == 4) {  // where fma is slow
     words const flip = upper ? broadcast(0x80000000u) : broadcast(0u);
     return exchange<Bit>(v) + from_bits(to_bits(v) ^ flip);
   } else {
@@ -115,12 +115,8 @@ TERSUM_SIMD void chunk_signs(std::uint64_t chunk,
 //! vectors of 16, of two groups.
 TERSUM_SIMD words sign_mask(std::uint32_t const* signs, int group, int quarter, int part)
 {
-  words bits;
-  if constexpr (width == 16) {
-    bits = lane_index() < 8u ? broadcast(signs[group]) : broadcast(signs[group + 1]);
-  } else {
-    bits = broadcast(signs[group]);
-  }
+  words bits = broadcast(signs[group]);
+  if (width == 16) { bits = lane_index() < 8u ? bits : broadcast(signs[group + 1]); }
   words const place = (lane_index() & 7u) + static_cast<std::uint32_t>(4 * part + 8 * quarter);
   return (bits << (31u - place)) & 0x80000000u;
 }
@@ -145,9 +141,7 @@ TERSUM_SIMD void load_rows(From from, std::uint32_t const* signs, float* rows)
           constexpr std::uintptr_t ahead = tuning{}.cpu.read_ahead * 3 / 2;
           fetch_beyond<false, ahead>(from + (q * quarter + o + s * width));
         }
-        if constexpr (Rotate) {
-          eight[s] = from_bits(to_bits(eight[s]) ^ sign_mask(signs, o / 8, q, s));
-        }
+        if (Rotate) { eight[s] = from_bits(to_bits(eight[s]) ^ sign_mask(signs, o / 8, q, s)); }
       }
       if (Rotate) { neighbour_butterflies(eight); }
       TERSUM_UNROLL
@@ -156,7 +150,7 @@ TERSUM_SIMD void load_rows(From from, std::uint32_t const* signs, float* rows)
     TERSUM_UNROLL
     for (int s = 0; s < shape::split; ++s) {
       row_butterflies<0, Rotate ? 2 : 0>(v[s]);
-      if constexpr (shape::joined) {
+      if (shape::joined) {
         // Groups o and o+8 of quarters 0 and 2, then of 1 and 3.
         store(rows + 2 * o, join_halves<0>(v[s][0], v[s][2]));
         store(rows + 2 * o + 16, join_halves<1>(v[s][0], v[s][2]));
@@ -185,7 +179,7 @@ TERSUM_SIMD void store_rows(To to, std::uint32_t const* signs, float scale, floa
       floats eight[shape::split];
       TERSUM_UNROLL
       for (int s = 0; s < shape::split; ++s) {
-        if constexpr (shape::joined) {
+        if (shape::joined) {
           float const* const pair = rows + 2 * (q % 2 * quarter + o);
           if (q < 2) {
             eight[s] = join_halves<0>(load(pair), load(pair + 16));
@@ -206,9 +200,7 @@ TERSUM_SIMD void store_rows(To to, std::uint32_t const* signs, float scale, floa
       TERSUM_UNROLL
       for (int q = 0; q < 4; ++q) {
         floats factor = broadcast(scale);
-        if constexpr (Rotate) {
-          factor = from_bits(to_bits(factor) ^ sign_mask(signs, o / 8, q, s));
-        }
+        if (Rotate) { factor = from_bits(to_bits(factor) ^ sign_mask(signs, o / 8, q, s)); }
         store_values(to + (q * quarter + o + s * width), within_range<element>(v[s][q] * factor));
       }
     }
@@ -347,7 +339,7 @@ TERSUM_SIMD void move_codes(int block, int part, words (&packed)[Bits], Words* m
       TERSUM_UNROLL
       for (int w = 0; w < bits; ++w) { packed[w] = alternate_halves(packed[w]); }
     }
-    if constexpr (Store) { zip(packed); }
+    if (Store) { zip(packed); }
     TERSUM_UNROLL
     for (int w = 0; w < bits; ++w) {
       if (w * width >= count) {
@@ -362,7 +354,7 @@ TERSUM_SIMD void move_codes(int block, int part, words (&packed)[Bits], Words* m
         packed[w] = load(both);
       }
     }
-    if constexpr (!Store) { unzip(packed); }
+    if (!Store) { unzip(packed); }
     if (!Store && rows_of<Size>::halved) {
       TERSUM_UNROLL
       for (int w = 0; w < bits; ++w) { packed[w] = part_halves(packed[w]); }

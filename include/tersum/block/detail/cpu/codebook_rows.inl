@@ -223,16 +223,11 @@ TERSUM_SIMD float add_groups(floats (&sums)[rows_of<Size>::parts])
 {
   constexpr int parts = rows_of<Size>::parts;
   TERSUM_UNROLL
-  for (int i = 0; i < parts; ++i) {
-    sums[i] = sums[i] + exchange<1>(sums[i]);
-    sums[i] = sums[i] + exchange<2>(sums[i]);
-    if constexpr (width >= 8) { sums[i] = sums[i] + exchange<4>(sums[i]); }
-  }
+  for (int i = 0; i < parts; ++i) { sums[i] = add_across<1, 8>(sums[i]); }
   for (int count = parts; count > 1; count /= 2) {
     for (int i = 0; i < count / 2; ++i) { sums[i] = sums[2 * i] + sums[2 * i + 1]; }
   }
-  if constexpr (width == 16) { sums[0] = sums[0] + exchange<8>(sums[0]); }
-  return sums[0][0];
+  return add_across<8, 16>(sums[0])[0];
 }
 
 //! @brief The sums of squares of the groups of a chunk, added up.

@@ -39,12 +39,7 @@ TERSUM_TARGET inline float square_norm(From from)
     for (int i = 0; i < group; ++i) { sums[first + i] = some[i]; }
   }
   add_pairs<vectors>(sums);
-  floats v = sums[0];
-  v        = v + exchange<1>(v);
-  v        = v + exchange<2>(v);
-  if constexpr (width >= 8) { v = v + exchange<4>(v); }
-  if constexpr (width >= 16) { v = v + exchange<8>(v); }
-  return v[0];
+  return add_across<1, 16>(sums[0])[0];
 }
 
 typedef std::uint64_t longs __attribute__((vector_size(TERSUM_SIMD_WIDTH * 4)));
@@ -327,7 +322,7 @@ TERSUM_SIMD void decode_block(int world,
       int const k      = 4 * m + c;
       words const word = packed[k / lanes::lanes];
       integers code;
-      if constexpr (Codec::reducer_type::biased) {
+      if (Codec::reducer_type::biased) {
         code = (integers)((word >> static_cast<std::uint32_t>(lanes::bits * (k % lanes::lanes))) &
                           lanes::full) -
                world * Codec::quantizer_type::max_level;

@@ -383,7 +383,7 @@ TERSUM_SIMD void store_values(multiplied<Element, Scale, Keeps> const& at, float
   floats const kept   = load_values(at.scales);
   floats const raised = larger(kept, broadcast(at.least));
   store_values(at.to, within_range<Element>(v * raised));
-  if constexpr (Keeps) {
+  if (Keeps) {
     floats const next = average_squares<Scale>(v, kept, raised, at.steps, at.inverse);
     store_values(kept_at<Scale>{at.scales, at.draw}, next);
   }

@@ -67,7 +67,7 @@ struct chunk_source {
   TERSUM_HOST_INLINE void fetch_beyond(int index) const
   {
     detail::fetch_beyond<false>(gradient + index);
-    if constexpr (Feedback) { detail::fetch_beyond<false>(residual + index); }
+    if (Feedback) { detail::fetch_beyond<false>(residual + index); }
   }
 };
 

@@ -99,6 +99,17 @@ TERSUM_SIMD floats exchange(floats v)
   return TERSUM_SHUFFLE(v, v, across<Distance>);
 }
 
+//! Adds to each lane those whose numbers differ from its own in the bits First .. Last/2, as far as there are so many lanes.
+template <int First, int Last>
+TERSUM_SIMD floats add_across(floats v)
+{
+  if constexpr (First < Last && First < width) {
+    return add_across<2 * First, Last>(v + exchange<First>(v));
+  } else {
+    return v;
+  }
+}
+
 //! Elements 0, 2, 4 .. of a followed by b.
 template <class Vector>
 TERSUM_SIMD Vector even(Vector a, Vector b)
@@ -252,11 +263,8 @@ TERSUM_SIMD void store_values(float* to, floats v) { store(to, v); }
 template <class Element>
 TERSUM_SIMD floats within_range(floats v)
 {
-  if constexpr (std::is_same_v<Element, half>) {
-    floats const largest = broadcast(65504.0f);
-    v                    = larger(-largest, smaller(largest, v));
-  }
-  return v;
+  floats const largest = broadcast(65504.0f);
+  return std::is_same_v<Element, half> ? larger(-largest, smaller(largest, v)) : v;
 }
 //! @}
 

@@ -344,7 +344,7 @@ class chunk_in_rows {
     whole.scales = padded;
     decode_to(whole);
     std::copy_n(copy, entry.length, gradient());
-    if constexpr (Keeps) { std::copy_n(padded, entry.length, scales()); }
+    if (Keeps) { std::copy_n(padded, entry.length, scales()); }
   }
 
   //! The scales after a chunk was decoded, by the metric's plain form. Overwrites the values.

@@ -79,10 +79,7 @@ class measured_in_rows : chunk_in_rows<Codec, Element> {
         most = largest_of(set, rotated, size);
       }
     });
-    if constexpr (Codec::rotates_chunks || Codec::rotates_in_memory || Codec::rotates_all) {
-      most = most / rotation_root<Codec>(chunks());
-    }
-    return most;
+    return most / rotation_root<Codec>(chunks());
   }
 
   //! What the range's plain form measures.

@@ -274,7 +274,7 @@ template <class Codec, class Element>
 template <class Codec, class Element>
 [[nodiscard]] status run_stage(stage::decode, cpu_work<Codec, Element> const& work)
 {
-  if constexpr (keeps_metric<Codec>) {
+  if (keeps_metric<Codec>) {
     each_chunk<cast_in_rows>(work, work.args, [](auto const& chunk) { chunk.inspect(); });
   }
   each_chunk<cast_in_rows>(work, work.args, [](auto const& chunk) { chunk.decode(); });
