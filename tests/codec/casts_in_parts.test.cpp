@@ -5,10 +5,10 @@
 //! Codecs that decode before they add, of elements instead of codes: what is on the wire, and how far the mean is off.
 
 #include "support/bad_input.hpp"
+#include "support/exchange_run.hpp"
 #include "support/loopback_run.hpp"
 #include "support/mismatches.hpp"
 #include "support/normal_gradients.hpp"
-#include "support/shard_run.hpp"
 
 #include <tersum/codec.hpp>
 #include <tersum/form/gather.hpp>
@@ -52,8 +52,8 @@ void check_wire_and_mean(std::size_t d, int world)
   constexpr std::size_t size = 256;
   auto const in              = gradients_of_all_sizes(world, d);
   auto const ranks           = static_cast<std::size_t>(world);
-  tests::shard_run<tests::host_buffer, codec, float, float> run{cpu_executor{},
-                                                                {.gradient = {d}, .world = world}};
+  tests::exchange_run<tests::host_buffer, codec, float, float> run{
+    cpu_executor{}, {.gradient = {d}, .world = world}};
   auto const out = run.exchange(cpu_executor{}, in);
   tests::mismatches wrong;
   for (std::size_t me = 0; me < ranks; ++me) {
@@ -131,11 +131,11 @@ TEST_CASE("[casts in parts] the error is that of rounding to elements")
 
 TEST_CASE("[casts in parts] a chunk with a value that is not finite is NaN, and no other one")
 {
-  tests::shard_run<tests::host_buffer,
-                   std::remove_const_t<decltype(
-                     codec<fixed_chunks<1024>, no_rotation, cast<tersum::half>, shard>{})>,
-                   float,
-                   float>
+  tests::exchange_run<tests::host_buffer,
+                      std::remove_const_t<decltype(
+                        codec<fixed_chunks<1024>, no_rotation, cast<tersum::half>, shard>{})>,
+                      float,
+                      float>
     run{cpu_executor{}, {.gradient = {5000}, .world = 2}};
   auto in        = tests::normal_gradients(2, 5000, 4);
   in[1][3000]    = std::numeric_limits<float>::infinity();
@@ -148,11 +148,11 @@ TEST_CASE("[casts in parts] a chunk with a value that is not finite is NaN, and 
 
 TEST_CASE("[casts in parts] values come back as halves of the owner's, the same on all ranks")
 {
-  tests::shard_run<tests::host_buffer,
-                   std::remove_const_t<decltype(
-                     codec<fixed_chunks<1024>, no_rotation, cast<tersum::half>, publish>{})>,
-                   float,
-                   float>
+  tests::exchange_run<tests::host_buffer,
+                      std::remove_const_t<decltype(
+                        codec<fixed_chunks<1024>, no_rotation, cast<tersum::half>, publish>{})>,
+                      float,
+                      float>
     run{cpu_executor{}, {.gradient = {3001}, .world = 3}};
   auto const in  = tests::normal_gradients(1, 3001, 8)[0];
   auto const out = run.exchange(cpu_executor{}, in);

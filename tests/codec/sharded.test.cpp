@@ -9,9 +9,9 @@
 #include "support/chunk_rotation.hpp"
 #include "support/codecs.hpp"
 #include "support/coded_chunk.hpp"
+#include "support/exchange_fixture.hpp"
 #include "support/mismatches.hpp"
 #include "support/normal_gradients.hpp"
-#include "support/shard_run.hpp"
 
 #include <tersum/feedback/difference_feedback.hpp>
 #include <tersum/metric/diagonal.hpp>
@@ -43,7 +43,7 @@ using shards =
   codec<fixed_chunks<Size>, partial_hadamard<Size>, scaled_codes<lloyd_max<Bits>>, shard, Feedback>;
 
 template <class Codec, class Element = float, class ShardElement = Element>
-using run_of = tests::shard_run<tests::host_buffer, Codec, Element, ShardElement>;
+using run_of = tests::exchange_run<tests::host_buffer, Codec, Element, ShardElement>;
 
 // The mean of what the ranks' codes say, in double, and that each of them is the nearest code and the scale of EDEN's formula.
 template <class Codec>
@@ -79,7 +79,7 @@ void check_against_formulas(Codec const& codec,
     auto const* const received = shards_wire(plan, run[me].workspace).received;
     for (std::size_t index = 0; index < chunks; ++index) {
       std::size_t const chunk = first + index;
-      tests::chunk_rotation<size> const turn{chunk, sign_key(0, 77)};
+      tests::chunk_rotation<size> const turn{chunk, sign_key(0, tests::exchange_seed)};
       std::vector<double> mean(size);
       double scales = 0;
       for (std::size_t r = 0; r < ranks; ++r) {
@@ -135,6 +135,7 @@ TEST_CASE("[sharded] shards in a metric are multiples of those of divided values
   auto const in = tests::normal_gradients(4, d, 17);
   run_of<in_units> run{cpu_executor{}, {.gradient = {d}, .world = 4, .cuts = cuts}};
   run_of<shards<3>> divided{cpu_executor{}, {.gradient = {d}, .world = 4, .cuts = cuts}};
+  run.write_scales();
   auto const kept = metric_scales(run[0].plan, run[0].state);
   std::vector<float> raised(d);
   for (std::size_t i = 0; i < d; ++i) {
@@ -219,11 +220,11 @@ TEST_CASE("[sharded] the shard may lie in the gradient, and the parts of a call 
       std::memcpy(round.received, round.sent + round.begin(0), round.bytes(0));
     }
   };
-  REQUIRE(initialize(cpu_executor{}, plan, s, 77) == status{});
+  REQUIRE(initialize(cpu_executor{}, plan, s, tests::exchange_seed) == status{});
   std::vector<float> values = in[0];
   REQUIRE(reduce_scatter_mean(cpu_executor{}, plan, values, values, s, w, move) == status{});
   CHECK(values == want);
-  REQUIRE(initialize(cpu_executor{}, plan, s, 77) == status{});
+  REQUIRE(initialize(cpu_executor{}, plan, s, tests::exchange_seed) == status{});
   values = in[0];
   std::vector<float> shard(3000);
   REQUIRE(measure(cpu_executor{}, plan, values, s, w) == status{});
@@ -244,21 +245,6 @@ using summed = codec<fixed_chunks<256>,
                      Feedback>;
 template <class Feedback = no_feedback>
 using published = tests::rotated_codes<256, lloyd_max<8>, publish, Feedback>;
-
-// What the ranks got, one shard after the other, or the values that all of them have.
-template <class Codec, class Got>
-std::vector<Got> joined(std::vector<std::vector<Got>> const& out)
-{
-  std::vector<Got> all;
-  for (auto const& of_rank : out) {
-    if (publishing<Codec>) {
-      REQUIRE(of_rank == out[0]);
-    } else {
-      all.insert(all.end(), of_rank.begin(), of_rank.end());
-    }
-  }
-  return publishing<Codec> ? out[0] : all;
-}
 
 std::vector<float> slice_of(std::vector<float> const& in, std::uint64_t begin, std::uint64_t end)
 {
@@ -287,10 +273,10 @@ void check_slices()
   using codec         = codec<fixed_chunks<256>, no_rotation, Coder, Form>;
   layout const bucket = tests::odd_bucket().gradient();
   boundaries const cuts{0, 1025, 1025, bucket.coordinates};
-  tests::shard_case<codec, float> const c{.gradient = bucket, .world = 3, .cuts = cuts};
+  tests::exchange_case<codec, float> const c{.gradient = bucket, .world = 3, .cuts = cuts};
   auto const in = given_in_step(c, 0);
   run_of<codec> whole{cpu_executor{}, c};
-  auto const want       = joined<codec>(whole.exchange(cpu_executor{}, in));
+  auto const want       = tests::joined<codec>(whole.exchange(cpu_executor{}, in));
   std::size_t exchanges = 0;
   std::vector<float> all;
   for (std::size_t owner = 0; owner < 3; ++owner) {
@@ -302,7 +288,7 @@ void check_slices()
       std::fill_n(ends.begin(), owner + 1, 0u);
       run_of<codec> run{cpu_executor{},
                         {.gradient = bucket.part(begin, end), .world = 3, .cuts = ends}};
-      auto const out = joined<codec>(run.exchange(cpu_executor{}, slice_of(in, begin, end)));
+      auto const out = tests::joined<codec>(run.exchange(cpu_executor{}, slice_of(in, begin, end)));
       REQUIRE(out.size() == end - begin);
       all.insert(all.end(), out.begin(), out.end());
       ++exchanges;
@@ -318,14 +304,14 @@ void check_bypass()
 {
   layout const bucket = tests::odd_bucket().gradient();
   boundaries const cuts{0, 1025, 1050, bucket.coordinates};
-  tests::shard_case<Codec, Given, float> const c{.gradient = bucket, .world = 3, .cuts = cuts};
+  tests::exchange_case<Codec, Given, float> const c{.gradient = bucket, .world = 3, .cuts = cuts};
   run_of<Codec, Given, float> floats{cpu_executor{}, c};
   run_of<Codec, Given, Small> rounded{cpu_executor{},
                                       {.gradient = bucket, .world = 3, .cuts = cuts}};
   for (int step = 0; step < 2; ++step) {
     auto const in     = given_in_step(c, step);
-    auto const want   = joined<Codec>(floats.exchange(cpu_executor{}, in));
-    auto const got    = joined<Codec>(rounded.exchange(cpu_executor{}, in));
+    auto const want   = tests::joined<Codec>(floats.exchange(cpu_executor{}, in));
+    auto const got    = tests::joined<Codec>(rounded.exchange(cpu_executor{}, in));
     std::size_t exact = 0;
     REQUIRE(want.size() == bucket.coordinates);
     for (std::size_t at = 0; at < want.size(); ++at) {

@@ -5,9 +5,9 @@
 //! A codec of summed shards gives every rank, to the bit, what an all-reduce gives of its shard, with tensors that end there.
 
 #include "support/bad_input.hpp"
+#include "support/exchange_run.hpp"
 #include "support/loopback_run.hpp"
 #include "support/normal_gradients.hpp"
-#include "support/shard_run.hpp"
 
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/metric/diagonal.hpp>
@@ -32,7 +32,7 @@ using tests::mentions;
 namespace {
 
 template <class Codec, class Element = float, class ShardElement = Element>
-using run_of = tests::shard_run<tests::host_buffer, Codec, Element, ShardElement>;
+using run_of = tests::exchange_run<tests::host_buffer, Codec, Element, ShardElement>;
 
 //! The same for `all_reduce_mean`.
 template <class Ch, class R, class Co, class F, class M>
@@ -68,8 +68,9 @@ void equals_all_reduce(Codec const& codec, std::size_t d, boundaries const& cuts
   }
   layout const of_shards{.coordinates = d, .tensors = tensors, .bypass_vectors = false};
   tests::loopback_run<decltype(whole_of(codec)), Element> whole{
-    whole_of(codec), of_shards, world, 77};
+    whole_of(codec), of_shards, world, tests::exchange_seed};
   if constexpr (in_metric<Codec>) {
+    run.write_scales();
     for (int rank = 0; rank < world; ++rank) {
       tests::write_scales(metric_scales(whole.plan(rank), whole.state(rank)));
     }

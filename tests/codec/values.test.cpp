@@ -7,10 +7,10 @@
 #include "support/chunk_rotation.hpp"
 #include "support/codecs.hpp"
 #include "support/coded_chunk.hpp"
+#include "support/exchange_run.hpp"
 #include "support/mismatches.hpp"
 #include "support/normal_gradients.hpp"
 #include "support/sanitized.hpp"
-#include "support/shard_run.hpp"
 
 #include <tersum/exchange/check_state.hpp>
 #include <tersum/exchange/wires.hpp>
@@ -36,7 +36,7 @@ template <int Bits, int Size = 256, class Feedback = no_feedback, class Metric =
 using values_of = tests::rotated_codes<Size, lloyd_max<Bits>, publish, Feedback, Metric>;
 
 template <class Codec, class ShardElement = float, class Element = ShardElement>
-using run_of = tests::shard_run<tests::host_buffer, Codec, ShardElement, Element>;
+using run_of = tests::exchange_run<tests::host_buffer, Codec, ShardElement, Element>;
 
 template <class Element>
 bool same_bits(std::vector<Element> const& a, std::vector<Element> const& b)
@@ -79,7 +79,7 @@ void check_against_formulas(Codec const& codec,
       auto const wire    = published_wire(reader.plan, reader.workspace);
       for (std::size_t index = 0; index < chunks; ++index, ++chunk) {
         std::size_t const first = begin + index * size;
-        tests::chunk_rotation<size> const turn{chunk, sign_key(step, 77)};
+        tests::chunk_rotation<size> const turn{chunk, sign_key(step, tests::exchange_seed)};
         std::vector<double> x(size);
         for (std::size_t j = 0; j < size && first + j < end; ++j) {
           x[j] = static_cast<double>(codes_differences<Codec> ? in[first + j] - held[first + j]
@@ -334,12 +334,12 @@ TEST_CASE("[values] the shard may lie in the values, and the parts of a call giv
   auto const s    = std::as_writable_bytes(std::span{state});
   auto const w    = std::as_writable_bytes(std::span{workspace});
   auto const none = [](auto const&) {};
-  REQUIRE(initialize(cpu_executor{}, plan, s, 77) == status{});
+  REQUIRE(initialize(cpu_executor{}, plan, s, tests::exchange_seed) == status{});
   CHECK(check_state(plan, s) == status{});
   std::vector<float> values = in;
   REQUIRE(all_gather_values(cpu_executor{}, plan, values, values, s, w, none) == status{});
   CHECK(same_bits(values, want));
-  REQUIRE(initialize(cpu_executor{}, plan, s, 77) == status{});
+  REQUIRE(initialize(cpu_executor{}, plan, s, tests::exchange_seed) == status{});
   std::vector<float> all(3000);
   REQUIRE(encode_shard(cpu_executor{}, plan, in, all, s, w) == status{});
   REQUIRE(decode_values(cpu_executor{}, plan, all, s, w) == status{});

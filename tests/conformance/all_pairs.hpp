@@ -8,7 +8,6 @@
 
 #pragma once
 
-#include "fuzz/ranks_of.hpp"
 #include "support/emulated_executor.hpp"
 #include "support/golden_exchange.hpp"
 
@@ -142,21 +141,21 @@ inline float weight_of(int rank, int world)
 }
 
 //! @brief Nothing is missing but what the ranks keep, and owners of what they encode again.
-template <class Codec, class Ranks, class PlanOf>
-void check_kept(Ranks& ranks, PlanOf const& plan_of, int world, std::vector<double> missing)
+template <class Codec, class Run>
+void check_kept(Run const& ranks, int world, std::vector<double> missing)
 {
   double by_owners = 0;
-  for (int rank = 0; rank < world; ++rank) {
-    auto const plan           = plan_of(rank);
-    auto const kept           = residuals_of(plan, ranks.state(rank));
-    std::size_t const of_rank = ranks.residual(rank).size(), of_owner = kept.size() - of_rank;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    auto const& plan          = ranks[rank].plan;
+    auto const kept           = residuals_of(plan, ranks[rank].state);
+    std::size_t const of_rank = plan.own_coordinates(), of_owner = kept.size() - of_rank;
     std::size_t first = 0;
-    if constexpr (publishing<Codec>) { first = plan.shard_begin(rank); }
+    if constexpr (publishing<Codec>) { first = plan.shard_begin(static_cast<int>(rank)); }
     for (std::size_t i = 0; i < of_owner; ++i) {
       by_owners += std::pow(static_cast<double>(to_float(kept[i])), 2);
     }
     for (std::size_t i = 0; i < of_rank; ++i) {
-      missing[first + i] -= static_cast<double>(ranks.residual(rank)[i]);
+      missing[first + i] -= static_cast<double>(kept[of_owner + i]);
     }
   }
   double left = 0;
@@ -190,17 +189,17 @@ void exchange(Codec const& codec)
     CHECK(same.exchanges == bytes.exchanges);
     CHECK(same.states == bytes.states);
 
-    ranks_of<Codec, float> ranks{codec, gradient, world, 0};
-    REQUIRE(ranks.check() == status{});
-    REQUIRE(ranks.initialize({}, 7) == status{});
-    auto const plan_of = [&](int rank) {
-      return codec.plan(gradient, {.size = world, .rank = rank});
+    exchange_case<Codec, float> const c{
+      .codec = codec, .gradient = gradient, .world = world, .seed = 7};
+    exchange_run<host_buffer, Codec, float> ranks{cpu_executor{}, c};
+    auto const scales_of = [&](auto rank) {
+      return metric_scales(ranks[rank].plan, ranks[rank].state);
     };
     std::vector<float> units(gradient.coordinates, 1.0f);
     if constexpr (in_metric<Codec> && !keeps_metric<Codec>) {
       for (std::size_t i = 0; i < units.size(); ++i) { units[i] = i % 3 == 0 ? 0.5f : 2.0f; }
-      for (int rank = 0; rank < world; ++rank) {
-        std::ranges::copy(units, metric_scales(plan_of(rank), ranks.state(rank)).begin());
+      for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+        std::ranges::copy(units, scales_of(rank).begin());
       }
     }
     // What the ranks gave, less what they got and keep; of values once, of gradients n times.
@@ -213,47 +212,41 @@ void exchange(Codec const& codec)
       (most_lost(codec.coder, world) + most_lost(mean_coder{}, world)) * (larger ? 4 : 1);
     for (int step = 0; step < 3; ++step) {
       CAPTURE(step);
-      tests::gradients values(static_cast<std::size_t>(world),
-                              std::vector<float>(gradient.coordinates));
       std::vector<float> mean(gradient.coordinates);
       for (std::size_t i = 0; i < mean.size(); ++i) {
         std::uint32_t const random =
           (static_cast<std::uint32_t>(i) * 3u + static_cast<std::uint32_t>(step)) * 2654435769u;
         mean[i] =
           (1 + static_cast<float>(random >> 9) * 0x1p-23f) * ((random & 256u) != 0 ? -1.0f : 1.0f);
-        for (int rank = 0; rank < world; ++rank) {
-          values[static_cast<std::size_t>(rank)][i] =
-            mean[i] * (publishing<Codec> ? 1 : weight_of(rank, world));
-        }
       }
       if constexpr (keeps_metric<Codec>) {
-        if (step > 0 && !plan_of(0).all_bypass()) {
-          std::ranges::copy(metric_scales(plan_of(0), ranks.state(0)), units.begin());
+        if (step > 0 && !ranks[0].plan.all_bypass()) {
+          std::ranges::copy(scales_of(0u), units.begin());
         }
       }
-      for (int rank = 0; rank < (publishing<Codec> ? 1 : world); ++rank) {
-        for (std::size_t i = 0; i < mean.size(); ++i) {
-          missing[i] += values[static_cast<std::size_t>(rank)][i];
+      auto const given = [&](int rank) {
+        auto values = mean;
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          values[i] *= publishing<Codec> ? 1 : weight_of(rank, world);
+          missing[i] += values[i];
         }
-      }
-      REQUIRE(ranks.exchange({}, values) == status{});
+        return values;
+      };
+      auto const got = joined<Codec>(ranks.exchange(cpu_executor{}, c.given_by(given)));
       double lost = 0, all = 0;
       for (std::size_t i = 0; i < mean.size(); ++i) {
-        for (auto const& one : values) {
-          REQUIRE(detail::float_bits(one[i]) == detail::float_bits(values[0][i]));
-        }
-        lost += std::pow((values[0][i] - mean[i]) / units[i], 2);
+        lost += std::pow((got[i] - mean[i]) / units[i], 2);
         all += std::pow(mean[i] / units[i], 2);
       }
       // A tracked head-room follows what the step before has shown.
       CHECK((lost <= most * all || (step == 0 && tracks<Codec>)));
       for (std::size_t i = 0; i < mean.size(); ++i) {
-        missing[i] -= static_cast<double>(values[0][i]) * (publishing<Codec> ? 1 : world);
+        missing[i] -= static_cast<double>(got[i]) * (publishing<Codec> ? 1 : world);
       }
     }
     if constexpr (std::is_same_v<typename Codec::feedback_type, error_feedback> &&
                   !saturates<Codec>) {
-      check_kept<Codec>(ranks, plan_of, world, missing);
+      check_kept<Codec>(ranks, world, missing);
     }
   }
 }

@@ -6,7 +6,6 @@
 
 #include "support/codecs.hpp"
 #include "support/compare_executors.cuh"
-#include "support/shard_run.hpp"
 
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/metric/diagonal.hpp>
@@ -15,8 +14,6 @@
 
 #include <doctest/doctest.h>
 
-#include <functional>
-#include <type_traits>
 
 using namespace tersum;
 using namespace tersum::tests;
@@ -27,18 +24,18 @@ template <class Element, class ShardElement, class Codec>
 void compare_shards(Codec const& codec)
 {
   stream const on;
-  shard_case<Codec, Element, ShardElement> const one{
+  exchange_case<Codec, Element, ShardElement> const one{
     .codec = codec, .gradient = {.coordinates = profiled_coordinates}, .steps = 1};
   if (is_profiled([&] {
-        return record_shards<device_buffer>(cuda_executor{on.get()}, one, std::byte{0xa5});
+        return record_exchange<device_buffer>(cuda_executor{on.get()}, one, std::byte{0xa5});
       })) {
     return;
   }
   for_each_shard_case<Element, ShardElement>(codec, prime_from(9000), [&](auto const& c) {
     CAPTURE(c.gradient.coordinates);
     CAPTURE(c.world);
-    auto const got  = record_shards<device_buffer>(cuda_executor{on.get()}, c, std::byte{0xa5});
-    auto const want = record_shards<host_buffer>(cpu_executor{}, c, std::byte{0x5a});
+    auto const got  = record_exchange<device_buffer>(cuda_executor{on.get()}, c, std::byte{0xa5});
+    auto const want = record_exchange<host_buffer>(cpu_executor{}, c, std::byte{0x5a});
     CHECK(difference(got, want) == "");
   });
 }
@@ -86,18 +83,8 @@ TEST_CASE("[cuda_executor] values equal the CPU executor")
 
 TEST_CASE("[cuda_executor] shards whose codes are summed, captured once and replayed")
 {
-  using codec = std::remove_cvref_t<decltype(presets::summed_shards_sat4)>;
   // Shards that cut chunks, of which one is empty.
-  shard_case<codec, float> const c{.codec    = presets::summed_shards_sat4,
-                                   .gradient = {9001},
-                                   .world    = 4,
-                                   .cuts     = {0, 1500, 1500, 5003, 9001},
-                                   .steps    = 3};
-  stream const on;
-  captured_once replay{on};
-  auto const got =
-    record_shards<device_buffer>(cuda_executor{on.get()}, c, std::byte{0xa5}, std::ref(replay));
-  CHECK(difference(got, record_shards<host_buffer>(cpu_executor{}, c, std::byte{0x5a})) == "");
+  compare_graph(presets::summed_shards_sat4, {9001}, 4, {0, 1500, 1500, 5003, 9001});
 }
 
 TEST_CASE("[cuda_executor] gathered codes equal the CPU executor")

@@ -14,32 +14,8 @@
 
 #include <doctest/doctest.h>
 
-#include <cuda_runtime.h>
-
-#include <cstddef>
-#include <span>
-
 using namespace tersum;
 using namespace tersum::tests;
-
-namespace {
-
-// Memory of a device, as `host_memory` is the host's.
-struct device_memory {
-  using buffer = device_buffer;
-
-  template <class Visit>
-  static void read(std::span<std::byte const> bytes, Visit const& visit)
-  {
-    byte_string copied(bytes.size());
-    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
-    REQUIRE(cudaMemcpy(copied.data(), bytes.data(), bytes.size(), cudaMemcpyDeviceToHost) ==
-            cudaSuccess);
-    visit(std::span<std::byte const>{copied});
-  }
-};
-
-}  // namespace
 
 TEST_CASE("[cuda_executor] presets of THC equal the CPU executor")
 {
@@ -79,7 +55,7 @@ TEST_CASE("[golden] the CUDA executor gives the bytes that the CPU gave")
   // All ranks share a stream, so that what one of them does for all comes after what each has enqueued.
   stream const on;
   cuda_executor const exec{on.get()};
-#define TERSUM_HOLD(name) check_golden<float, device_memory>(exec, #name, presets::name)
+#define TERSUM_HOLD(name) check_golden<float, device_buffer>(exec, #name, presets::name)
   TERSUM_HOLD(thc_wide4);
   TERSUM_HOLD(thc_wide4_partial);
   TERSUM_HOLD(thc_wide4_unrotated);

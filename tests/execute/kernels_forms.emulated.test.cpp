@@ -6,7 +6,6 @@
 
 #include "support/codecs.hpp"
 #include "support/compare_kernels.hpp"
-#include "support/shard_run.hpp"
 
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/metric/diagonal.hpp>
@@ -26,17 +25,8 @@ template <class Given, class Got, class Codec>
 void compare_shards(Codec const& codec)
 {
   for_each_shard_case<Given, Got>(codec, several_chunks<Codec>(), [](auto const& c) {
-    CAPTURE(c.gradient.coordinates);
-    CAPTURE(c.world);
-    auto const on = [&](auto const& exec) {
-      return record_shards<host_buffer>(exec, c, std::byte{0xa5});
-    };
-    auto const reference = record_shards<host_buffer>(reference_executor, c, std::byte{0x5a});
-    check_instruction_sets(on, reference);
-    CHECK(difference(on(cpu_executor{.threads = 3}), reference) == "");
-    emulator::thread_order const order = next_order();
-    CAPTURE(order);
-    CHECK(difference(on(emulated_executor{order}), reference) == "");
+    std::array const order{next_order()};
+    compare_kernels(c, order);
   });
 }
 

@@ -239,58 +239,28 @@ void compare_all(Codec const& codec)
   }
 }
 
-//! @brief Ranks with memory of one executor.
-template <class Codec, class Executor = cuda_executor, class Buffer = device_buffer>
-class loopback_ranks {
- public:
-  loopback_ranks(Executor const& exec, Codec const& codec, layout const& gradient, int world)
-    : exec_{exec}, ranks_{{.codec = codec, .gradient = gradient, .world = world}, std::byte{0xa5}}
-  {
-    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      spans_.push_back(ranks_[rank]);
-      require_ok(initialize(exec_, spans_[rank].plan, spans_[rank].state, 7));
-    }
-  }
-
-  void fill(int step) { ranks_.write_gradients(step); }
-
-  [[nodiscard]] status exchange() const { return loopback_exchange(exec_, spans_); }
-
-  void record(exchange_trace& trace, int step) const
-  {
-    record_results<float>(trace, step, ranks_.memory());
-  }
-
- private:
-  Executor exec_;
-  exchange_ranks<Buffer, Codec, float> ranks_;
-  std::vector<loopback_rank<Codec, float>> spans_;
-};
-
 //! @brief Checks that an exchange captured in a graph and replayed equals direct calls.
 template <class Codec>
 void compare_graph(Codec const& codec,
-                   layout const& gradient = {.coordinates = prime_from(20 * Codec::chunk_size)})
+                   layout const& gradient = {.coordinates = prime_from(20 * Codec::chunk_size)},
+                   int world              = 3,
+                   boundaries const& cuts = {})
 {
-  constexpr int steps = 4;
   stream const on;
   cuda_executor const exec{on.get()};
-
-  exchange_trace direct;
-  loopback_ranks<Codec> called{exec, codec, gradient, 3};
-  for (int step = 0; step < steps; ++step) {
-    called.fill(step);
-    REQUIRE(called.exchange() == status{});
-    called.record(direct, step);
-  }
-
-  exchange_trace replayed;
-  loopback_ranks<Codec> ranks{exec, codec, gradient, 3};
+  exchange_case<Codec, float> const c{
+    .codec = codec, .gradient = gradient, .world = world, .cuts = cuts};
+  exchange_trace direct, replayed;
+  exchange_run<device_buffer, Codec, float> called{exec, c, std::byte{0xa5}},
+    ranks{exec, c, std::byte{0xa5}};
   captured_once replay{on};
-  for (int step = 0; step < steps; ++step) {
-    ranks.fill(step);
-    REQUIRE(replay([&] { return ranks.exchange(); }) == status{});
-    ranks.record(replayed, step);
+  for (int step = 0; step < 4; ++step) {
+    auto const in = given_in_step(c, step);
+    called.exchange(exec, in);
+    record_results(direct, step, called);
+    ranks.write(in);
+    REQUIRE(replay([&] { return ranks.perform(exec); }) == status{});
+    record_results(replayed, step, ranks);
   }
   CHECK(difference(replayed, direct) == "");
 }

@@ -47,10 +47,10 @@ class any_case {
   virtual std::ostream& print(std::ostream& out) const = 0;
 };
 
-template <class Codec, class Element>
+template <class Codec, class Given, class Got = Given>
 class case_of final : public any_case {
  public:
-  explicit case_of(exchange_case<Codec, Element> const& c) : case_{c} {}
+  explicit case_of(exchange_case<Codec, Given, Got> const& c) : case_{c} {}
 
   [[nodiscard]] exchange_trace record(cpu_executor exec, std::byte fill) const override
   {
@@ -64,27 +64,29 @@ class case_of final : public any_case {
  private:
   std::ostream& print(std::ostream& out) const override { return out << case_; }
 
-  exchange_case<Codec, Element> const& case_;
+  exchange_case<Codec, Given, Got> const& case_;
 };
 
-//! @brief Checks that the kernel bodies, in some thread orders, and all instruction sets of the CPU give the same bytes.
+//! @brief Checks that the kernel bodies, in some thread orders, all instruction sets and several threads of the CPU give
+//! the same bytes.
 inline void compare_kernels(any_case const& c, std::span<emulator::thread_order const> orders)
 {
   CAPTURE(c);
   auto const on = [&](auto const& exec) { return c.record(exec, std::byte{0xa5}); };
   exchange_trace const reference = c.record(reference_executor, std::byte{0x5a});
   check_instruction_sets(on, reference);
+  CHECK(difference(on(cpu_executor{.threads = 3}), reference) == "");
   for (emulator::thread_order const order : orders) {
     CAPTURE(order);
     CHECK(difference(on(emulated_executor{order}), reference) == "");
   }
 }
 
-template <class Codec, class Element>
-void compare_kernels(exchange_case<Codec, Element> const& c,
+template <class Codec, class Given, class Got = Given>
+void compare_kernels(exchange_case<Codec, Given, Got> const& c,
                      std::span<emulator::thread_order const> orders = forward_only)
 {
-  compare_kernels(case_of<Codec, Element>{c}, orders);
+  compare_kernels(case_of<Codec, Given, Got>{c}, orders);
 }
 
 //! @brief One vector of each awkward size: nothing, one, around a chunk, several blocks of chunks and a tail. World sizes

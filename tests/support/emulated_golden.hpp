@@ -19,7 +19,7 @@ namespace tersum::tests {
 template <class Element, class Codec>
 void check_emulated(std::string const& name, Codec const& codec)
 {
-  check_golden<Element, host_memory>(emulated_executor{}, name, codec);
+  check_golden<Element, host_buffer>(emulated_executor{}, name, codec);
 }
 
 }  // namespace tersum::tests

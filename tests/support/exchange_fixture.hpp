@@ -6,10 +6,7 @@
 
 #pragma once
 
-#include "host_buffer.hpp"
-
-#include <tersum/execute/cpu_executor.hpp>
-#include <tersum/single_process/loopback.hpp>
+#include "exchange_run.hpp"
 
 #include <doctest/doctest.h>
 
@@ -31,37 +28,6 @@
 #include <vector>
 
 namespace tersum::tests {
-
-//! @brief What is exchanged, and how often.
-template <class Codec, class Element>
-struct exchange_case {
-  Codec codec{};
-  layout gradient{};
-  int world             = 2;
-  int steps             = 3;
-  int misaligned        = 0;   //!< How many elements after a multiple of 16 bytes gradients begin.
-  int non_finite_step   = -1;  //!< The step, from 0, in which gradients hold a NaN and an Inf.
-  reduction_order order = reduction_order::ring;
-  bool hostile       = false;  //!< What arrives in every round is not what was sent: see `disturb`.
-  std::uint64_t seed = 0x0123456789abcdef;
-
-  friend std::ostream& operator<<(std::ostream& out, exchange_case const& c)
-  {
-    return out << c.gradient.coordinates << " coordinates, " << c.gradient.tensors.size()
-               << " tensors, " << c.world << " ranks, " << c.steps << " steps, " << c.misaligned
-               << " elements misaligned, not finite in step " << c.non_finite_step
-               << (c.hostile ? ", hostile" : "");
-  }
-};
-
-//! Does what it is given: a test may capture it in a graph instead.
-struct perform_at_once {
-  template <class Exchange>
-  [[nodiscard]] status operator()(Exchange const& exchange) const
-  {
-    return exchange();
-  }
-};
 
 //! @brief A gradient like those of training: ranks share part of their signal, stretches differ in size by orders of
 //! magnitude, some are zero, some coordinates stand out.
@@ -98,242 +64,16 @@ template <class Element>
   return gradient;
 }
 
-//! @brief Memory of the executor for one rank: so many bytes of each kind.
-template <class Buffer>
-struct rank_memory {
-  rank_memory(std::size_t values,
-              std::size_t misplaced,
-              std::size_t kept,
-              std::size_t scratch,
-              std::byte fill)
-    : gradient{values, misplaced, fill}, state{kept, 0, fill}, workspace{scratch, 0, fill}
-  {
-  }
-
-  template <class Wire>
-  [[nodiscard]] static std::byte const* first_of(Wire const& wire)
-  {
-    if constexpr (requires { wire.gathered; }) {
-      return reinterpret_cast<std::byte const*>(wire.gathered);
-    } else {
-      return reinterpret_cast<std::byte const*>(wire.data);
-    }
-  }
-
-  //! What a wire holds.
-  template <class Wire>
-  [[nodiscard]] byte_string read(Wire const& wire) const
-  {
-    if (wire.bytes() == 0) { return {}; }  // a wire of nothing has no data
-    auto const begin = first_of(wire) - workspace.contents().data();
-    return workspace.read(static_cast<std::size_t>(begin), wire.bytes());
-  }
-
-  //! Puts bytes in the place of those of a wire.
-  template <class Wire>
-  void write(Wire const& wire, byte_string const& bytes) const
-  {
-    if (bytes.empty()) { return; }
-    auto const begin = first_of(wire) - workspace.contents().data();
-    workspace.write(bytes, static_cast<std::size_t>(begin));
-  }
-
-  Buffer gradient;
-  Buffer state;
-  Buffer workspace;
-};
-
-//! @brief The ranks of an exchange and their memory: what loopback rounds take.
-template <class Buffer, class Codec, class Element>
-class exchange_ranks {
- public:
-  exchange_ranks(exchange_case<Codec, Element> const& c, std::byte fill) : case_{c}
-  {
-    for (int rank = 0; rank < c.world; ++rank) {
-      auto const plan = plan_of(rank);
-      memory_.emplace_back(plan.coordinates() * sizeof(Element),
-                           static_cast<std::size_t>(c.misaligned) * sizeof(Element),
-                           plan.state_bytes(),
-                           plan.workspace_bytes(),
-                           fill);
-    }
-  }
-
-  [[nodiscard]] std::size_t size() const { return memory_.size(); }
-
-  [[nodiscard]] loopback_rank<Codec, Element> operator[](std::size_t rank) const
-  {
-    auto const& mine   = memory_[rank];
-    auto* const values = reinterpret_cast<Element*>(mine.gradient.contents().data());
-    return {plan_of(static_cast<int>(rank)),
-            {values, case_.gradient.coordinates},
-            mine.state.contents(),
-            mine.workspace.contents()};
-  }
-
-  [[nodiscard]] std::deque<rank_memory<Buffer>> const& memory() const { return memory_; }
-
-  //! Gives every rank its gradient of a step.
-  void write_gradients(int step)
-  {
-    int rank = 0;
-    for (rank_memory<Buffer>& mine : memory_) {
-      auto const gradient = make_gradient<Element>(
-        case_.gradient.coordinates, rank++, step, step == case_.non_finite_step);
-      mine.gradient.write(std::as_bytes(std::span{gradient}));
-    }
-  }
-
-  //! Gives every rank the gain of its feedback.
-  void write_gains(float gain) const
-  {
-    for (rank_memory<Buffer> const& mine : memory_) {
-      mine.state.write(std::as_bytes(std::span{&gain, 1}), plan_of(0).offset("gain"));
-    }
-  }
-
-  //! @name The wires of all ranks
-  //! @{
-  [[nodiscard]] auto agreed() const
-  {
-    return wires([](auto const& r) { return agreed_wire(r.plan, r.workspace); });
-  }
-  [[nodiscard]] auto payload() const
-  {
-    return wires([](auto const& r) { return payload_wire(r.plan, r.workspace); });
-  }
-  [[nodiscard]] auto bypass() const
-  {
-    return wires([](auto const& r) { return bypass_wire(r.plan, r.workspace); });
-  }
-  //! All parts that a rank sends.
-  [[nodiscard]] auto scattered() const
-  {
-    return wires([](auto const& r) {
-      auto* const sent =
-        reinterpret_cast<std::uint32_t*>(r.workspace.data() + r.plan.offset("payload"));
-      return gather_wire<std::uint32_t>{.gathered = sent,
-                                        .count    = r.plan.payload_bytes() / sizeof(*sent)};
-    });
-  }
-  //! All parts that a rank has got.
-  [[nodiscard]] auto gathered() const
-  {
-    return wires([](auto const& r) {
-      auto whole = gathered_wire(r.plan, r.workspace);
-      whole.count *= static_cast<std::size_t>(whole.ranks);
-      return whole;
-    });
-  }
-  //! @}
-
- private:
-  [[nodiscard]] tersum::plan<Codec> plan_of(int rank) const
-  {
-    return case_.codec.plan(case_.gradient, {.size = case_.world, .rank = rank});
-  }
-
-  template <class WireOf>
-  [[nodiscard]] auto wires(WireOf const& wire_of) const
-  {
-    std::vector<decltype(wire_of((*this)[0]))> all;
-    for (std::size_t rank = 0; rank < size(); ++rank) { all.push_back(wire_of((*this)[rank])); }
-    return all;
-  }
-
-  exchange_case<Codec, Element> case_;
-  std::deque<rank_memory<Buffer>> memory_;
-};
-
 //! @brief Some memory of one rank at some point of an exchange.
 struct trace_entry {
   std::string_view what;
   int step;
-  int rank;
+  std::size_t rank;
   byte_string bytes;
 };
 
-//! @brief All that the ranks sent and kept: their own agreed scalars, codes and bypassing values before each reduction,
-//! then their gradients and states.
+//! @brief All that the ranks sent in each round, then what they got, and their states.
 using exchange_trace = std::vector<trace_entry>;
-
-//! @brief What the wires of the ranks hold.
-template <class Buffer, class Wire>
-[[nodiscard]] std::vector<byte_string> read_wires(std::deque<rank_memory<Buffer>> const& memory,
-                                                  std::vector<Wire> const& wires)
-{
-  std::vector<byte_string> out;
-  for (Wire const& each : wires) { out.push_back(memory[out.size()].read(each)); }
-  return out;
-}
-
-//! @brief Appends one wire of every rank.
-template <class Buffer, class Wire>
-void record_wires(exchange_trace& trace,
-                  std::string_view what,
-                  int step,
-                  std::deque<rank_memory<Buffer>> const& memory,
-                  std::vector<Wire> const& wires)
-{
-  int rank = 0;
-  for (byte_string const& bytes : read_wires(memory, wires)) {
-    trace.push_back({what, step, rank++, bytes});
-  }
-}
-
-inline void require_ok(status const& s)
-{
-  CAPTURE(s.message);
-  REQUIRE(s == status{});
-}
-
-//! @brief Puts what no rank would send in the place of what the ranks have sent or received.
-template <class Buffer, class Wire>
-void disturb(std::deque<rank_memory<Buffer>> const& memory,
-             std::vector<Wire> const& wires,
-             int step)
-{
-  std::size_t rank = 0;
-  for (byte_string bytes : read_wires(memory, wires)) {
-    disturb(bytes, step + 16 * static_cast<int>(rank));
-    memory[rank].write(wires[rank], bytes);
-    ++rank;
-  }
-}
-
-//! @brief Gives every rank its own part of gathered wires back: what it has made itself no other rank writes.
-template <class Buffer, class Wire>
-void restore_own(std::deque<rank_memory<Buffer>> const& memory,
-                 std::vector<Wire> const& wires,
-                 std::vector<byte_string> const& arrived)
-{
-  for (std::size_t rank = 0; rank < wires.size(); ++rank) {
-    Wire own = wires[rank];
-    own.count /= wires.size();
-    own.gathered += rank * own.count;
-    auto const first = arrived[rank].begin() + static_cast<std::ptrdiff_t>(rank * own.bytes());
-    memory[rank].write(own, {first, first + static_cast<std::ptrdiff_t>(own.bytes())});
-  }
-}
-
-template <class Executor, class Wire>
-void reduce_wires(Executor const& exec, reduction_order order, std::vector<Wire> const& wires)
-{
-  require_ok(loopback_all_reduce(exec, std::span<Wire const>{wires}, order));
-}
-
-//! @brief One round of a case.
-template <class Buffer, class Codec, class Element, class Executor, class Wire>
-void exchange_round(Executor const& exec,
-                    exchange_case<Codec, Element> const& c,
-                    std::deque<rank_memory<Buffer>> const& memory,
-                    int step,
-                    std::vector<Wire> const& wires)
-{
-  if (c.hostile) { disturb(memory, wires, step); }
-  reduce_wires(exec, c.order, wires);
-  if (c.hostile) { disturb(memory, wires, step); }
-}
 
 //! @brief The values with every NaN the same: which bits a NaN has is not specified.
 template <class Element>
@@ -350,16 +90,24 @@ template <class Element>
 }
 
 //! @brief Appends what every rank ends with.
-template <class Element, class Buffer>
-void record_results(exchange_trace& trace, int step, std::deque<rank_memory<Buffer>> const& memory)
+template <class Buffer, class Codec, class Given, class Got>
+void record_results(exchange_trace& trace,
+                    int step,
+                    exchange_run<Buffer, Codec, Given, Got> const& run)
 {
-  int rank = 0;
-  for (rank_memory<Buffer> const& mine : memory) {
-    byte_string const values = mine.gradient.read(0, mine.gradient.contents().size());
-    byte_string const state  = mine.state.read(0, mine.state.contents().size());
-    trace.push_back({"gradient", step, rank, with_one_nan<Element>(values)});
-    trace.push_back({"state", step, rank++, state});
+  for (std::size_t rank = 0; rank < run.size(); ++rank) {
+    trace.push_back({"result", step, rank, with_one_nan<Got>(run.result(rank))});
+    trace.push_back({"state", step, rank, run.kept(rank)});
   }
+}
+
+//! @brief What the ranks are given in a step.
+template <class Codec, class Given, class Got>
+[[nodiscard]] auto given_in_step(exchange_case<Codec, Given, Got> const& c, int step)
+{
+  return c.given_by([&](int rank) {
+    return make_gradient<Given>(c.gradient.coordinates, rank, step, step == c.non_finite_step);
+  });
 }
 
 //! @brief Runs the exchanges of a case.
@@ -367,69 +115,26 @@ void record_results(exchange_trace& trace, int step, std::deque<rank_memory<Buff
 //! @tparam Buffer  Memory of the executor, with the members of `host_buffer`.
 //! @param fill     What state and workspace hold before; two traces made with different values are equal only if nothing
 //!                 is read or kept that was never written.
-template <class Buffer, class Executor, class Codec, class Element>
+template <class Buffer, class Executor, class Codec, class Given, class Got>
 [[nodiscard]] exchange_trace record_exchange(Executor const& exec,
-                                             exchange_case<Codec, Element> const& c,
+                                             exchange_case<Codec, Given, Got> const& c,
                                              std::byte fill)
 {
   exchange_trace trace;
-  exchange_ranks<Buffer, Codec, Element> ranks{c, fill};
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    auto const r = ranks[rank];
-    require_ok(initialize(exec, r.plan, r.state, c.seed));
-  }
+  exchange_run<Buffer, Codec, Given, Got> run{exec, c, fill};
+  if constexpr (in_metric<Codec> && ending_in_shards<Codec>) { run.write_scales(); }
   for (int step = 0; step < c.steps; ++step) {
-    ranks.write_gradients(step);
-    if constexpr (weighs_kept<Codec>) { ranks.write_gains(1.5f / static_cast<float>(step + 1)); }
-    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      auto const r = ranks[rank];
-      require_ok(measure(exec, r.plan, r.gradient, r.state, r.workspace));
-    }
-    if constexpr (agrees<Codec>) {
-      auto const agreed = ranks.agreed();
-      record_wires(trace, "agreed scalars", step, ranks.memory(), agreed);
-      exchange_round(exec, c, ranks.memory(), step, agreed);
-    }
-    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      auto const r = ranks[rank];
-      require_ok(encode(exec, r.plan, r.gradient, r.state, r.workspace));
-    }
-    if constexpr (scattering<Codec>) {
-      record_wires(trace, "payload", step, ranks.memory(), ranks.scattered());
-      record_wires(trace, "bypass", step, ranks.memory(), ranks.bypass());
-      exchange_round(exec, c, ranks.memory(), step, ranks.bypass());
-      if (c.hostile) { disturb(ranks.memory(), ranks.scattered(), step); }
-      require_ok(detail::loopback_round(exec, ranks, c.order, rounds::scatter_parts{}));
-      for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-        auto const r = ranks[rank];
-        require_ok(recompress(exec, r.plan, r.gradient, r.state, r.workspace));
+    if constexpr (weighs_kept<Codec>) { run.write_gains(1.5f / static_cast<float>(step + 1)); }
+    run.exchange(exec, given_in_step(c, step), [&](auto round, bool arrived) {
+      if (!arrived) {
+        run.for_each_piece(round, false, [&](auto const& piece) {
+          trace.push_back({"what is sent", step, piece.rank, run.read(piece)});
+        });
+      } else if (c.hostile) {
+        run.disturb(round, step);
       }
-    }
-    if constexpr (copying<Codec>) {
-      record_wires(trace, "bypass", step, ranks.memory(), ranks.bypass());
-      exchange_round(exec, c, ranks.memory(), step, ranks.bypass());
-    }
-    if constexpr (gathering<Codec> || scattering<Codec> || copying<Codec>) {
-      require_ok(detail::loopback_round(exec, ranks, c.order, rounds::gather_parts{}));
-      record_wires(trace, "gathered", step, ranks.memory(), ranks.gathered());
-      if (c.hostile) {
-        auto const arrived = read_wires(ranks.memory(), ranks.gathered());
-        disturb(ranks.memory(), ranks.gathered(), step);
-        if constexpr (copying<Codec>) { restore_own(ranks.memory(), ranks.gathered(), arrived); }
-      }
-    } else {
-      auto const payload = ranks.payload();
-      auto const bypass  = ranks.bypass();
-      record_wires(trace, "payload", step, ranks.memory(), payload);
-      record_wires(trace, "bypass", step, ranks.memory(), bypass);
-      exchange_round(exec, c, ranks.memory(), step, payload);
-      exchange_round(exec, c, ranks.memory(), step, bypass);
-    }
-    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      auto const r = ranks[rank];
-      require_ok(decode(exec, r.plan, r.gradient, r.state, r.workspace));
-    }
-    record_results<Element>(trace, step, ranks.memory());
+    });
+    record_results(trace, step, run);
   }
   return trace;
 }
@@ -471,8 +176,8 @@ template <class Buffer, class Executor, class Codec, class Element>
 inline constexpr cpu_executor reference_executor{.threads      = 1,
                                                  .instructions = instruction_set::baseline};
 
-template <class Codec, class Element>
-[[nodiscard]] exchange_trace record_reference(exchange_case<Codec, Element> const& c)
+template <class Codec, class Given, class Got>
+[[nodiscard]] exchange_trace record_reference(exchange_case<Codec, Given, Got> const& c)
 {
   return record_exchange<host_buffer>(reference_executor, c, std::byte{0x5a});
 }
@@ -584,6 +289,37 @@ template <std::uint64_t Size>
 {
   static bucket const all{{{1001, Size}, {1, 4}, {2 * 1024 + 900, Size + 1}, {64, Size}}};
   return all;
+}
+
+//! @brief Calls check(case) for sizes about a chunk's, for shards that cut chunks and tensors anywhere, and for empty shards.
+template <class Given, class Got, class Codec, class Check>
+void for_each_shard_case(Codec const& codec, std::uint64_t several, Check const& check)
+{
+  using a_case                 = exchange_case<Codec, Given, Got>;
+  constexpr std::uint64_t size = Codec::chunk_size;
+  for (std::uint64_t const d : {std::uint64_t{0}, std::uint64_t{1}, size - 1, size, size + 1}) {
+    check(a_case{.codec = codec, .gradient = {d}, .world = 3, .steps = 2});
+  }
+  check(a_case{.codec = codec, .gradient = {several}, .world = 1, .steps = 2});
+  check(a_case{.codec = codec, .gradient = {several}, .world = 4, .steps = 2, .misaligned = true});
+  // Whole chunks; a boundary within one; three within one; empty shards at both ends and between.
+  std::uint64_t const end = 4 * size + 17;
+  check(
+    a_case{.codec    = codec,
+           .gradient = {end},
+           .world    = 8,
+           .cuts  = {0, 0, size, 2 * size + 5, 2 * size + 5, 3 * size + 1, 3 * size + 9, end, end},
+           .steps = 3,
+           .non_finite_step = 1});
+  // Tensors, of which some bypass, cut anywhere.
+  layout const bucket       = odd_bucket().gradient();
+  std::uint64_t const whole = bucket.coordinates;
+  check(a_case{.codec      = codec,
+               .gradient   = bucket,
+               .world      = 5,
+               .cuts       = {0, 700, 1026, 1027, whole - 3, whole},
+               .steps      = 2,
+               .misaligned = true});
 }
 
 }  // namespace tersum::tests

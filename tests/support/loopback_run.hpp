@@ -6,58 +6,40 @@
 
 #pragma once
 
-#include "count_allocations.hpp"
+#include "exchange_run.hpp"
 
-#include <tersum/execute/cpu_executor.hpp>
-#include <tersum/single_process/loopback.hpp>
-
-#include <doctest/doctest.h>
-
-#include <concepts>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace tersum::tests {
 
-//! @brief The ranks of a loopback exchange with their memory; every call of `mean` is one step.
+//! @brief The ranks of a loopback exchange with their memory; every call of `exchange` is one step.
 template <class Codec, class Element = float, class Executor = cpu_executor>
-class loopback_run {
+class loopback_run : public exchange_run<host_buffer, Codec, Element> {
+  using base = exchange_run<host_buffer, Codec, Element>;
+
  public:
   using gradients = std::vector<std::vector<Element>>;
 
   loopback_run(
     Codec const& codec, layout const& gradient, int world, std::uint64_t seed, Executor exec = {})
-    : exec_(exec)
+    : base{exec, {.codec = codec, .gradient = gradient, .world = world, .seed = seed}}, exec_(exec),
+      values_(this->size(), std::vector<Element>(gradient.coordinates))
   {
-    values_.resize(static_cast<std::size_t>(world), std::vector<Element>(gradient.coordinates));
-    for (int k = 0; k < world; ++k) {
-      auto const plan = codec.plan(gradient, {.size = world, .rank = k});
-      REQUIRE(plan.check() == status{});
-      state_.emplace_back(plan.state_bytes() / sizeof(word4) + 1);
-      workspace_.emplace_back(plan.workspace_bytes() / sizeof(word4) + 1);
-      ranks_.push_back({plan,
-                        values_[static_cast<std::size_t>(k)],
-                        std::as_writable_bytes(std::span{state_.back()}),
-                        std::as_writable_bytes(std::span{workspace_.back()})});
-      REQUIRE(initialize(exec_, plan, ranks_.back().state, seed) == status{});
-    }
   }
 
   //! One step: every rank's result.
   gradients const& exchange(gradients const& in, reduction_order order = reduction_order::ring)
   {
-    give(in);
-    status done;
-    auto const asked = allocations_of([&] { done = loopback_exchange(exec_, ranks_, order); });
-    REQUIRE(done == status{});
-    if constexpr (std::same_as<Executor, cpu_executor>) {
-      CHECK((asked == 0 || exec_.threads > 1));
-    }
+    this->case_.order = order;
+    keep(base::exchange(exec_, in));
     return values_;
   }
 
-  [[nodiscard]] int world() const { return static_cast<int>(ranks_.size()); }
+  [[nodiscard]] int world() const { return static_cast<int>(this->size()); }
   [[nodiscard]] tersum::plan<Codec> const& plan(int rank = 0) const { return at(rank).plan; }
   [[nodiscard]] std::vector<Element> const& values(int rank) const
   {
@@ -82,23 +64,20 @@ class loopback_run {
   }
 
  protected:
-  void give(gradients const& in)
+  //! What the ranks got is there until the next step, in the same place.
+  void keep(gradients const& got)
   {
-    for (std::size_t k = 0; k < values_.size(); ++k) {
-      std::copy(in[k].begin(), in[k].end(), values_[k].begin());
-    }
+    for (std::size_t k = 0; k < got.size(); ++k) { std::ranges::copy(got[k], values_[k].begin()); }
   }
   [[nodiscard]] loopback_rank<Codec, Element> const& at(int rank) const
   {
-    return ranks_[static_cast<std::size_t>(rank)];
+    return (*this)[static_cast<std::size_t>(rank)];
   }
 
   Executor exec_;
 
  private:
   gradients values_;
-  std::vector<std::vector<word4>> state_, workspace_;
-  std::vector<loopback_rank<Codec, Element>> ranks_;
 };
 
 //! @brief |mean of the ranks - estimate|^2 / |mean of the ranks|^2.

@@ -25,7 +25,7 @@ class staged_run : public loopback_run<Codec> {
 
   void measure(std::vector<std::vector<float>> const& in)
   {
-    this->give(in);
+    this->write(in);
     stage([](auto const&... given) { return tersum::measure(given...); });
   }
   void agree(reduction_order order)
@@ -44,6 +44,7 @@ class staged_run : public loopback_run<Codec> {
   void decode()
   {
     stage([](auto const&... given) { return tersum::decode(given...); });
+    this->keep(this->read());
   }
 
   //! The agreed scalars that a rank holds.
