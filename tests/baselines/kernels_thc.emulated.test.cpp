@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The kernel bodies of the THC presets equal the CPU executor bit for bit.
+//! The kernel bodies that pack indices of tables and unpack their sums equal the CPU executor bit for bit.
 
 #include "support/compare_kernels.hpp"
 #include "support/served_sums.hpp"
@@ -16,28 +16,6 @@ namespace {
 
 using namespace tersum;
 using namespace tersum::tests;
-
-TEST_CASE("[kernels] thc_wide4_partial equals the CPU executor")
-{
-  compare_preset(presets::thc_wide4_partial);
-}
-
-TEST_CASE("[kernels] thc_wide4_unrotated equals the CPU executor")
-{
-  compare_preset(presets::thc_wide4_unrotated);
-}
-
-TEST_CASE("[kernels] thc_sat2 equals the CPU executor") { compare_preset(presets::thc_sat2); }
-
-TEST_CASE("[kernels] thc_sat4 equals the CPU executor") { compare_preset(presets::thc_sat4); }
-
-TEST_CASE("[kernels] thc_sat8 equals the CPU executor") { compare_preset(presets::thc_sat8); }
-
-TEST_CASE("[kernels] thc_lookup4 equals the CPU executor")
-{
-  compare_sizes<float>(presets::thc_lookup4);
-  compare_orders<float>(presets::thc_lookup4, 3, true);
-}
 
 TEST_CASE("[kernels] indices and sums of table values equal those of the CPU executor")
 {

@@ -21,7 +21,6 @@
 #include <cstring>
 #include <limits>
 #include <type_traits>
-#include <vector>
 
 using namespace tersum;
 

@@ -15,7 +15,6 @@
 
 #include <bit>
 #include <cmath>
-#include <random>
 
 using namespace tersum;
 
@@ -81,23 +80,6 @@ TEST_CASE("[gathered] codes, scales and means are those of the formulas")
   check_against_formulas(gathers<1>{}, 1009, 3);
   check_against_formulas(gathers<4>{}, 1000, 4);
   for (std::size_t const d : {0u, 255u, 256u, 257u}) { check_against_formulas(gathers<3>{}, d, 2); }
-}
-
-TEST_CASE("[gathered] the error is that of one encoding, averaged")
-{
-  // As for shards: D of independent gradients, whatever the number of ranks.
-  for (int const world : {1, 2, 8}) {
-    CAPTURE(world);
-    auto const in       = tests::normal_gradients<std::mt19937_64>(world, std::size_t{1} << 18, 23);
-    auto const error_of = [&](auto const& codec) {
-      tests::loopback_run run{codec, layout{in[0].size()}, world, 5};
-      return tests::nmse(in, run.exchange(in)[0]);
-    };
-    CHECK(error_of(presets::gathered<1>{}) == doctest::Approx(.5708).epsilon(.02).scale(0));
-    CHECK(error_of(presets::gathered_2) == doctest::Approx(.13312).epsilon(.02).scale(0));
-    CHECK(error_of(presets::gathered<3>{}) == doctest::Approx(.03577).epsilon(.02).scale(0));
-    CHECK(error_of(presets::gathered_4) == doctest::Approx(.0095921).epsilon(.02).scale(0));
-  }
 }
 
 TEST_CASE("[gathered] a value that is not finite stays in its chunk, and zeros stay zeros")

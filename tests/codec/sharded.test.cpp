@@ -23,8 +23,6 @@
 #include <tersum_baselines/group_absmax.hpp>
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>

@@ -17,12 +17,8 @@
 #include <tersum/reduce/widening_sum.hpp>
 #include <tersum/tersum.hpp>
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstring>
-#include <limits>
-#include <span>
 #include <vector>
 
 using namespace tersum;

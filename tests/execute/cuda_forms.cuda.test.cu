@@ -14,7 +14,6 @@
 
 #include <doctest/doctest.h>
 
-
 using namespace tersum;
 using namespace tersum::tests;
 

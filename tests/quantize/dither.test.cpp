@@ -164,43 +164,6 @@ TEST_CASE("[dither] stratified bytes of n ranks lie in n different strata of wid
   CHECK(wrong.report() == "");
 }
 
-TEST_CASE("[dither] stratified rounding of one value sums to within one step of the truth")
-{
-  // A byte b rounds the fraction f/256 up when f + b >= 256. One byte lies in each stratum, so that
-  // of n ranks floor(n f/256) or one more round up; with 256 ranks exactly f.
-  mismatches wrong;
-  for (std::uint32_t n = 2; n <= 256; n *= 2) {
-    for (std::uint64_t position = 0; position < 64; ++position) {
-      for (std::uint32_t fraction = 0; fraction < 256; ++fraction) {
-        std::uint32_t up = 0;
-        for (std::uint32_t rank = 0; rank < n; ++rank) {
-          up +=
-            (fraction + dither_byte<stratified>(position, {.seed = 1, .step = 2, .rank = rank})) /
-            256;
-        }
-        bool const close = 256 * up < n * fraction + 256 && n * fraction < 256 * up + 256;
-        wrong.expect(close, true, n, position, fraction);
-        if (n == 256) { wrong.expect(up, fraction, n, position, fraction); }
-      }
-    }
-  }
-  CHECK(wrong.report() == "");
-}
-
-TEST_CASE("[dither] stratified ranks repeat modulo 256")
-{
-  mismatches wrong;
-  for (std::uint32_t rank = 0; rank < 256; ++rank) {
-    for (std::uint64_t position = 0; position < 32; ++position) {
-      wrong.expect(dither_byte<stratified>(position, {.seed = 42, .rank = rank + 256}),
-                   dither_byte<stratified>(position, {.seed = 42, .rank = rank}),
-                   rank,
-                   position);
-    }
-  }
-  CHECK(wrong.report() == "");
-}
-
 constexpr std::uint64_t samples = std::uint64_t{1} << 18;
 
 template <class Dither>
@@ -225,25 +188,6 @@ double correlation(std::vector<std::uint32_t> const& a,
 }
 
 double const band = 5.5 / std::sqrt(static_cast<double>(samples - 64));
-
-TEST_CASE("[dither] independent bytes of two ranks are uncorrelated, at any short distance")
-{
-  std::vector<std::vector<std::uint32_t>> all;
-  for (std::uint32_t const rank : {0u, 1u, 2u, 3u, 128u}) {
-    all.push_back(bytes_of<independent>({.seed = 42, .step = 1, .rank = rank}));
-  }
-  for (std::size_t a = 0; a < all.size(); ++a) {
-    for (std::size_t b = 0; b < all.size(); ++b) {
-      if (a == b) { continue; }
-      for (std::size_t const lag : {0u, 1u, 4u, 16u, 64u}) {
-        CAPTURE(a);
-        CAPTURE(b);
-        CAPTURE(lag);
-        CHECK(std::fabs(correlation(all[a], all[b], lag)) <= band);
-      }
-    }
-  }
-}
 
 TEST_CASE_TEMPLATE("[dither] bytes of one rank are uncorrelated over coordinates, steps and seeds",
                    Dither,

@@ -20,7 +20,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <span>
-#include <vector>
 
 namespace tersum::tests {
 

@@ -13,7 +13,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -72,20 +71,6 @@ words descending(unsigned count)
   return result;
 }
 
-TEST_CASE("[emulator] every thread of every block runs once and knows where it is")
-{
-  for (auto const order : emulator::thread_orders) {
-    CAPTURE(order);
-    words visits(3 * 96);
-    launch({.blocks = 3, .threads = 96}, order, [&](host_context& ctx) {
-      CHECK(ctx.grid_blocks() == 3);
-      CHECK(ctx.block_threads() == 96);
-      ++visits[ctx.block_rank() * 96 + ctx.thread_rank()];
-    });
-    CHECK(visits == words(3 * 96, 1));
-  }
-}
-
 TEST_CASE("[emulator] the order of blocks and threads is the one asked for")
 {
   auto const trace = [](emulator::thread_order order) {
@@ -103,49 +88,6 @@ TEST_CASE("[emulator] the order of blocks and threads is the one asked for")
   CHECK(trace(emulator::shuffled(1)) == trace(emulator::shuffled(1)));
   CHECK(trace(emulator::shuffled(1)) != trace(emulator::shuffled(2)));
   CHECK(trace(emulator::shuffled(1)) != ascending);
-}
-
-TEST_CASE_TEMPLATE("[emulator] shuffle_xor returns the value of lane ^ mask",
-                   T,
-                   float,
-                   std::uint32_t)
-{
-  for (auto const order : emulator::thread_orders) {
-    CAPTURE(order);
-    std::vector<T> out(32 * 128);
-    launch({.threads = 128}, order, [&](host_context& ctx) {
-      for (unsigned mask = 0; mask < 32; ++mask) {
-        out[mask * 128 + ctx.thread_rank()] =
-          ctx.shuffle_xor(static_cast<T>(1000 * mask + ctx.thread_rank()), mask);
-      }
-    });
-    bool equal = true;
-    for (unsigned mask = 0; mask < 32; ++mask) {
-      for (unsigned thread = 0; thread < 128; ++thread) {
-        equal = equal && out[mask * 128 + thread] == static_cast<T>(1000 * mask + (thread ^ mask));
-      }
-    }
-    CHECK(equal);
-  }
-}
-
-TEST_CASE("[emulator] warp_sum and warp_max reduce each warp by itself, on all lanes")
-{
-  for (auto const order : emulator::thread_orders) {
-    CAPTURE(order);
-    words sums(128);
-    words maxima(128);
-    launch({.threads = 128}, order, [&](host_context& ctx) {
-      std::uint32_t const thread = ctx.thread_rank();
-      sums[thread]               = ctx.warp_sum(thread);
-      maxima[thread]             = ctx.warp_max(thread ^ 21U);
-    });
-    for (unsigned thread = 0; thread < 128; ++thread) {
-      unsigned const first = thread / 32 * 32;
-      CHECK(sums[thread] == 32 * first + 31 * 32 / 2);
-      CHECK(maxima[thread] == first + 31);
-    }
-  }
 }
 
 // A tile of 16-bit elements in the words of a warp: element i of a lane stands at the PTX manual's row and column.
@@ -243,38 +185,6 @@ TEST_CASE(
       CHECK((got[i / 2] >> 16 * (i % 2) & 0xffffU) == bits(exact));
     }
   });
-}
-
-TEST_CASE("[emulator] a full block transposes a matrix through shared memory")
-{
-  constexpr unsigned side = 32;
-  for (auto const order : emulator::thread_orders) {
-    CAPTURE(order);
-    words out(side * side);
-    launch({.threads = side * side, .shared_bytes = side * (side + 1) * sizeof(std::uint32_t)},
-           order,
-           [&](host_context& ctx) {
-             auto* const tile   = static_cast<std::uint32_t*>(ctx.shared());
-             unsigned const row = ctx.thread_rank() / side;
-             unsigned const col = ctx.thread_rank() % side;
-             // Twice, so that the second round's stores must not overtake the first round's loads.
-             for (std::uint32_t round = 0; round < 2; ++round) {
-               ctx.store(tile + row * (side + 1) + col,
-                         round + out[ctx.thread_rank()] + ctx.thread_rank());
-               ctx.sync_block();
-               out[ctx.thread_rank()] = ctx.load(tile + col * (side + 1) + row);
-               ctx.sync_block();
-             }
-           });
-    bool equal = true;
-    for (unsigned row = 0; row < side; ++row) {
-      for (unsigned col = 0; col < side; ++col) {
-        // transpose(1 + transpose(A) + A) = 1 + A + transpose(A)
-        equal = equal && out[row * side + col] == 1 + (row * side + col) + (col * side + row);
-      }
-    }
-    CHECK(equal);
-  }
 }
 
 TEST_CASE("[emulator] a missing block barrier shows as a difference between orders")
@@ -447,17 +357,6 @@ TEST_CASE("[emulator] a misaligned access fails, also below a noexcept function"
   CHECK(memory == std::array<std::uint32_t, 8>{1, 2, 3, 4, 5, 6, 7, 8});
 }
 
-TEST_CASE("[emulator] words of 16 bytes go through load and store")
-{
-  std::vector<tersum::word4> in(64);
-  std::vector<tersum::word4> out(64);
-  for (std::uint32_t k = 0; k < 64; ++k) { in[k] = {k, k + 100, k + 200, k + 300}; }
-  launch({.threads = 64}, emulator::forward, [&](host_context& ctx) {
-    ctx.store(out.data() + ctx.thread_rank(), ctx.load(in.data() + ctx.thread_rank()));
-  });
-  CHECK(out == in);
-}
-
 TEST_CASE("[emulator] a launch that no device accepts fails")
 {
   auto const nothing = [](host_context&) {};
@@ -513,71 +412,6 @@ TEST_CASE("[emulator] what a body throws comes out of launch")
                               }),
                        "from a body",
                        std::out_of_range);
-}
-
-TEST_CASE("[emulator] atomics see the update of every thread")
-{
-  std::uint32_t count = 0;
-  std::uint64_t sum   = std::numeric_limits<std::uint32_t>::max();
-  std::uint32_t calls = 0, last = 0;
-  words mask(4, 0);
-  launch({.blocks = 2, .threads = 64}, emulator::shuffled(3), [&](host_context& ctx) {
-    std::uint32_t const thread = ctx.block_rank() * 64 + ctx.thread_rank();
-    ctx.atomic_add(&count, 1U);
-    ctx.atomic_add(&sum, std::uint64_t{thread});
-    ctx.atomic_or(&mask[thread / 32], 1U << thread % 32);
-    if (ctx.is_last(&calls, 128)) { last += count; }
-  });
-  CHECK(calls == 0);
-  CHECK(last == 128);
-  CHECK(count == 128);
-  CHECK(sum == std::uint64_t{std::numeric_limits<std::uint32_t>::max()} + 127 * 128 / 2);
-  CHECK(mask == words(4, poison));
-}
-
-TEST_CASE("[emulator] float operations round once each and are never contracted")
-{
-  for (float x = 1.0F + 0x1p-20F; x < 2.0F; x += 0x1.234p-6F) {
-    // Exact in double, so that the conversion is the one rounding. The remainder is not zero, and
-    // is what a contraction of the product into the sum would leave.
-    double const exact  = static_cast<double>(x) * static_cast<double>(x);
-    float const square  = static_cast<float>(exact);
-    float const remains = static_cast<float>(exact - static_cast<double>(square));
-    CHECK(remains != 0.0F);
-    CHECK(host_context::subtract(host_context::multiply(x, x), square) == 0.0F);
-    CHECK(host_context::add(host_context::multiply(x, x), -square) == 0.0F);
-    CHECK(host_context::fma(x, x, -square) == remains);
-  }
-  CHECK(host_context::divide(1.0F, 3.0F) == 0x1.555556p-2F);
-  CHECK(host_context::square_root(2.0F) == 0x1.6a09e6p+0F);
-  CHECK(host_context::add(0x1p-149F, 0x1p-149F) == 0x1p-148F);
-}
-
-TEST_CASE("[emulator] bits and from_bits are inverse, NaN included")
-{
-  for (std::uint32_t const word : {0U, 1U, 0x3F800000U, 0x7FC00000U, poison, 0x80000000U}) {
-    CHECK(host_context::bits(host_context::from_bits(word)) == word);
-  }
-  CHECK(host_context::bits(1.0F) == 0x3F800000U);
-}
-
-TEST_CASE("[emulator] select_bytes picks bytes of two words by the low three bits of each nibble")
-{
-  std::uint32_t const a = 0x33221100U;
-  std::uint32_t const b = 0x77665544U;
-  for (std::uint32_t selector = 0; selector < 0x10000; ++selector) {
-    std::uint32_t expected = 0;
-    for (unsigned k = 0; k < 4; ++k) { expected |= (selector >> 4 * k & 7U) * 0x11U << 8 * k; }
-    REQUIRE(host_context::select_bytes(a, b, selector) == expected);
-  }
-}
-
-TEST_CASE("[emulator] add_clamp clamps to zero and to the limit")
-{
-  CHECK(host_context::add_clamp(3, 4, 15) == 7);
-  CHECK(host_context::add_clamp(9, 9, 15) == 15);
-  CHECK(host_context::add_clamp(3, -4, 15) == 0);
-  CHECK(host_context::add_clamp(std::numeric_limits<std::int32_t>::min(), 1, 15) == 0);
 }
 
 }  // namespace

@@ -15,13 +15,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <deque>
-#include <iomanip>
 #include <limits>
 #include <ostream>
 #include <random>
 #include <set>
-#include <span>
 #include <sstream>
 #include <string>
 #include <string_view>

@@ -16,7 +16,6 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <cstddef>

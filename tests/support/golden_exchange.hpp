@@ -14,7 +14,6 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
