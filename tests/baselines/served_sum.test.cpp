@@ -78,7 +78,7 @@ std::vector<float> own_share(tests::staged_run<Codec>& run, int rank)
 {
   std::vector<float> out(run.plan().coordinates());
   auto const copy = [](std::span<std::byte const> from) {
-    std::vector<word4> to(from.size() / sizeof(word4));
+    std::vector<word4> to(from.size() / sizeof(word4) + 1);
     std::copy(from.begin(), from.end(), std::as_writable_bytes(std::span{to}).begin());
     return to;
   };
