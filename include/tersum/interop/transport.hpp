@@ -120,21 +120,15 @@ template <transport Transport, class Visitor>
   return {};
 }
 
-//! Whether a round has as many parts as the transport has ranks. If not, a collective would leave the parts' memory.
+//! @brief Whether a round is of as many ranks as the transport has. If not, a collective would leave the parts' memory, and a sum
+//! overflow or be divided by the wrong number. A sum that no plan made says 0 ranks, and fits any transport.
 template <class Round>
-[[nodiscard]] constexpr status check_parts(Round const& round, int ranks) noexcept
+[[nodiscard]] constexpr status check_ranks(Round const& round, int ranks) noexcept
 {
-  if (round.ranks == ranks) { return {}; }
+  constexpr bool sums = requires { round.op; };
+  if (round.ranks == ranks || (sums && round.ranks == 0)) { return {}; }
   return {error_code::invalid_argument,
           "the plan's world.size differs from the transport's number of ranks"};
-}
-
-//! Whether a round is of as many ranks as the transport has. If not, its sum would overflow or be divided by the wrong
-//! number. A round that no plan made says 0 ranks, and fits any transport.
-template <reduce_op Op>
-[[nodiscard]] constexpr status check_sums(wire<Op> const& round, int ranks) noexcept
-{
-  return round.ranks == 0 ? status{} : check_parts(round, ranks);
 }
 
 }  // namespace detail

@@ -53,7 +53,7 @@ template <reduce_op Op>
 status nccl_symmetric::operator()(wire<Op> const& round) const
 {
   using element = typename Op::element;
-  if (status const s = detail::check_sums(round, device_.nRanks); !s.ok()) { return s; }
+  if (status const s = detail::check_ranks(round, device_.nRanks); !s.ok()) { return s; }
   if (status const s = check_place(round.data, round.bytes()); !s.ok()) { return s; }
   rank_blocks const vectors{.count         = round.count / detail::in_vector<element>,
                             .element_bytes = 16,
@@ -101,7 +101,7 @@ status nccl_symmetric::launch(Kernel* kernel,
                               Round const& round,
                               Further... further) const
 {
-  if (status const s = detail::check_parts(round, device_.nRanks); !s.ok()) { return s; }
+  if (status const s = detail::check_ranks(round, device_.nRanks); !s.ok()) { return s; }
   std::size_t const bytes = round.begin(round.ranks) * sizeof(Element);
   if (status const s = check_place(data, bytes); !s.ok()) { return s; }
   // The kernels look for the part behind those of the ranks before, as if all were as large as this one: it may be that rank 0 has

@@ -21,17 +21,6 @@
 
 namespace tersum::inline v0::detail {
 
-//! At least the bytes of an element of a codec's rounds. A rank's block exceeds the mean of all blocks by less than that.
-template <class Codec>
-[[nodiscard]] constexpr std::size_t largest_element() noexcept
-{
-  std::size_t largest = 8;
-  if constexpr (requires { typename Codec::payload_op::element; }) {
-    largest = maximum(largest, sizeof(typename Codec::payload_op::element));
-  }
-  return largest;
-}
-
 //! @brief Whether an executor can add what a transport brings. A transport with a stream, such as `nccl_transport`, asks
 //! for the same stream.
 template <class Transport, class Executor>
@@ -178,13 +167,11 @@ template <class Transport, class Op, class Parts>
 }
 
 template <class Transport, class Round>
-inline constexpr bool sums_in_wire = false;
-template <class Transport, class Op>
-inline constexpr bool sums_in_wire<Transport, wire<Op>> =
-  !has_combine_at<Op> && reduces_in_wire<Transport, Op>;
-template <class Transport, class Op, class Parts>
-inline constexpr bool sums_in_wire<Transport, summed_wire_of<Op, Parts>> =
-  scatters_sums<Transport, summed_wire_of<Op, Parts>>;
+inline constexpr bool sums_in_wire = scatters_sums<Transport, Round> ||
+                                     requires(Transport const& t, Round const& round)
+{
+  t.all_reduce(round);
+};
 //! @}
 
 }  // namespace tersum::inline v0::detail

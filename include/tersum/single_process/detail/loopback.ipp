@@ -63,7 +63,53 @@ template <class Ranks, class Body>
   return {};
 }
 
-//! @brief One round among all ranks, by the kind of its wires.
+//! @brief Moves the part of a rank between it and another one, by the kind of the round.
+//! @param own    The wire of the rank whose part it is.
+//! @param its    That of the other rank.
+//! @param begin  Where the part lies, and how long it is.
+//! @{
+//! The rank receives its part from every rank.
+template <class Executor, class Wire>
+requires requires(Wire const& round) { round.sent; }
+[[nodiscard]] status move_part(Executor const& exec,
+                               Wire const& own,
+                               Wire const& its,
+                               std::size_t other,
+                               std::size_t begin,
+                               std::size_t size)
+{
+  return exec.copy(own.received + other * size, its.sent + begin, size);
+}
+
+//! It receives the sum of its part, added in the order of the ranks.
+template <class Executor, class Op, class Parts>
+[[nodiscard]] status move_part(Executor const& exec,
+                               summed_wire_of<Op, Parts> const& own,
+                               summed_wire_of<Op, Parts> const& its,
+                               std::size_t other,
+                               std::size_t begin,
+                               std::size_t size)
+{
+  auto const* const of = its.data + begin;
+  return other == 0 ? exec.copy(own.sum, of, size) : exec.reduce(Op{}, own.sum, own.sum, of, size);
+}
+
+//! Every rank receives its part.
+template <class Executor, class Wire>
+requires requires(Wire const& round) { round.gathered; }
+[[nodiscard]] status move_part(Executor const& exec,
+                               Wire const& own,
+                               Wire const& its,
+                               std::size_t,
+                               std::size_t begin,
+                               std::size_t size)
+{
+  if (own.gathered == its.gathered) { return {}; }
+  return exec.copy(its.gathered + begin, own.gathered + begin, size);
+}
+//! @}
+
+//! @brief One round among all ranks.
 //! @param wire_at  The wire of a rank.
 //! @{
 template <class Executor, class WireAt, reduce_op Op>
@@ -78,83 +124,25 @@ template <class Executor, class WireAt, reduce_op Op>
   return loopback_all_reduce(exec, std::span<wire<Op> const>{wires, ranks}, order);
 }
 
-//! Calls move(from, to, sent, received) for each pair of ranks, whose wires have the same parts.
-template <class WireAt, class Part, class Move>
-[[nodiscard]] status for_each_pair(std::size_t ranks,
-                                   WireAt const& wire_at,
-                                   Part const& part_of,
-                                   Move const& move)
+template <class Executor, class WireAt, class Wire>
+[[nodiscard]] status loopback_round(
+  Executor const& exec, std::size_t ranks, reduction_order, WireAt const& wire_at, Wire const&)
 {
-  for (std::size_t to = 0; to < ranks; ++to) {
-    auto const received = wire_at(to);
-    for (std::size_t from = 0; from < ranks; ++from) {
-      auto const sent = wire_at(from);
-      int const part  = static_cast<int>(part_of(from, to));
-      if (sent.begin(part) != received.begin(part) || sent.size(part) != received.size(part)) {
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    Wire const own          = wire_at(rank);
+    int const part          = static_cast<int>(rank);
+    std::size_t const begin = own.begin(part), size = own.size(part);
+    for (std::size_t other = 0; other < ranks; ++other) {
+      Wire const its = wire_at(other);
+      if (its.begin(part) != begin || its.size(part) != size) {
         return {error_code::invalid_argument,
                 "ranks: wires differ in their parts, so they are of unlike plans"};
       }
-      if (sent.size(part) == 0) { continue; }
-      if (status const s = move(from, to, sent, received); !s.ok()) { return s; }
+      if (size == 0) { continue; }
+      if (status const s = move_part(exec, own, its, other, begin, size); !s.ok()) { return s; }
     }
   }
   return {};
-}
-
-//! Every rank receives its own part from every rank.
-template <class Executor, class WireAt, class Wire>
-requires requires(Wire const& round) { round.sent; }
-[[nodiscard]] status loopback_round(
-  Executor const& exec, std::size_t ranks, reduction_order, WireAt const& wire_at, Wire const&)
-{
-  return for_each_pair(
-    ranks,
-    wire_at,
-    [](std::size_t, std::size_t to) { return to; },
-    [&](std::size_t from, std::size_t to, auto const& sent, auto const& received) {
-      int const part         = static_cast<int>(to);
-      std::size_t const size = received.size(part);
-      return exec.copy(received.received + from * size, sent.sent + sent.begin(part), size);
-    });
-}
-
-//! Every rank receives the sum of its own part, added in the order of the ranks.
-template <class Executor, class WireAt, class Op, class Parts>
-[[nodiscard]] status loopback_round(Executor const& exec,
-                                    std::size_t ranks,
-                                    reduction_order,
-                                    WireAt const& wire_at,
-                                    summed_wire_of<Op, Parts> const&)
-{
-  return for_each_pair(
-    ranks,
-    wire_at,
-    [](std::size_t, std::size_t to) { return to; },
-    [&](std::size_t from, std::size_t to, auto const& sent, auto const& own) {
-      int const part         = static_cast<int>(to);
-      auto const* const of   = sent.data + sent.begin(part);
-      std::size_t const size = own.size(part);
-      return from == 0 ? exec.copy(own.sum, of, size)
-                       : exec.reduce(Op{}, own.sum, own.sum, of, size);
-    });
-}
-
-//! Every rank receives the parts of all ranks.
-template <class Executor, class WireAt, class Wire>
-requires requires(Wire const& round) { round.gathered; }
-[[nodiscard]] status loopback_round(
-  Executor const& exec, std::size_t ranks, reduction_order, WireAt const& wire_at, Wire const&)
-{
-  return for_each_pair(
-    ranks,
-    wire_at,
-    [](std::size_t from, std::size_t) { return from; },
-    [&](std::size_t from, std::size_t to, auto const& sent, auto const& received) -> status {
-      if (from == to) { return {}; }
-      std::size_t const begin = sent.begin(static_cast<int>(from));
-      return exec.copy(
-        received.gathered + begin, sent.gathered + begin, sent.size(static_cast<int>(from)));
-    });
 }
 //! @}
 
@@ -178,19 +166,6 @@ template <class Ranks>
   return {};
 }
 
-//! @brief One round of the list of stages among all ranks.
-template <class Executor, class Ranks, class Round>
-[[nodiscard]] status loopback_round(Executor const& exec,
-                                    Ranks const& ranks,
-                                    reduction_order order,
-                                    Round round)
-{
-  auto const wire_at = [&](std::size_t rank) {
-    return wire_of(round, ranks[rank].plan, ranks[rank].workspace);
-  };
-  return loopback_round(exec, ranks.size(), order, wire_at, wire_at(0));
-}
-
 }  // namespace detail
 
 template <class Executor, std::ranges::contiguous_range Ranks>
@@ -205,7 +180,10 @@ status loopback_exchange(Executor const& exec, Ranks const& ranks, reduction_ord
   if (status const s = exec.check(); !s.ok()) { return s; }
   return walk(typename codec::stages{}, [&]<class Entry>(Entry entry) -> status {
     if constexpr (is_round<Entry>) {
-      return loopback_round(exec, ranks, order, entry);
+      auto const wire_at = [&](std::size_t rank) {
+        return wire_of(entry, ranks[rank].plan, ranks[rank].workspace);
+      };
+      return loopback_round(exec, ranks.size(), order, wire_at, wire_at(0));
     } else {
       return for_each_rank(
         ranks, [&](auto const& r) { return exec.perform(entry, r.plan, r.arrays().of(entry)); });
