@@ -6,9 +6,8 @@
 
 #include "../../bench/network/prediction.hpp"
 
-#include <tersum/model/collectives.hpp>
 #include <tersum/model/exchange.hpp>
-#include <tersum/model/fit.hpp>
+#include <tersum/model/network.hpp>
 #include <tersum/model/step.hpp>
 #include <tersum/presets.hpp>
 

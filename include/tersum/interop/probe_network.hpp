@@ -8,7 +8,7 @@
 
 #include <tersum/exchange/rank_blocks.hpp>
 #include <tersum/interop/transport.hpp>
-#include <tersum/model/fit.hpp>
+#include <tersum/model/network.hpp>
 #include <tersum/status.hpp>
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 #pragma once
 
 #include <tersum/codec_kinds.hpp>
-#include <tersum/model/collectives.hpp>
+#include <tersum/model/network.hpp>
 
 #include <algorithm>
 

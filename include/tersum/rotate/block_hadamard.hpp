@@ -61,7 +61,7 @@ struct block_hadamard {
   TERSUM_BODY static void forward(
     Context const& ctx, chunk const& mine, std::uint64_t key, storage& shared, float (&v)[32])
   {
-    if constexpr (Rotate) { apply_signs<~0u>(ctx, mine, key, v); }
+    apply_signs<~0u>(ctx, mine, key, v, Rotate);
     to_wire(ctx, mine, shared, v);
   }
 
@@ -71,7 +71,7 @@ struct block_hadamard {
     Context const& ctx, chunk const& mine, std::uint64_t key, storage& shared, float (&v)[32])
   {
     to_loaded(ctx, mine, shared, v);
-    if constexpr (Rotate) { apply_signs(ctx, mine, key, v); }
+    apply_signs(ctx, mine, key, v, Rotate);
   }
 
   //! @name `forward` and `backward` without signs
@@ -170,7 +170,7 @@ struct block_hadamard {
     detail::register_butterflies<0, Rotate ? 5 : 0>(ctx, v);
     put<Striped>(ctx, v, storage, t, first);
     synchronize(ctx);
-    if constexpr (middle_levels > 0 && Rotate) { transform_middle(ctx, v, storage, t); }
+    transform_middle(ctx, v, storage, t);
     columns::load(ctx, storage, t, first, v);
     detail::register_butterflies<0, Rotate ? wire_levels : 0>(ctx, v);
   }
@@ -185,7 +185,7 @@ struct block_hadamard {
     detail::register_butterflies<LowDone, Rotate ? wire_levels - HighDone : 0>(ctx, v);
     columns::store(ctx, storage, t, first, v);
     synchronize(ctx);
-    if constexpr (middle_levels > 0 && Rotate) { transform_middle(ctx, v, storage, t); }
+    transform_middle(ctx, v, storage, t);
     get<Striped>(ctx, v, storage, t, first);
     detail::register_butterflies<0, Rotate ? 5 : 0>(ctx, v);
   }
@@ -214,12 +214,14 @@ struct block_hadamard {
                                            float* storage,
                                            unsigned t)
   {
-    TERSUM_UNROLL
-    for (unsigned k = 0; k < 32; ++k) { v[k] = storage[slot(middle(t, 0)) + slot(middle(0, k))]; }
-    detail::register_butterflies<middle_fill, 5>(ctx, v);
-    TERSUM_UNROLL
-    for (unsigned k = 0; k < 32; ++k) { storage[slot(middle(t, 0)) + slot(middle(0, k))] = v[k]; }
-    synchronize(ctx);
+    if constexpr (middle_levels > 0 && Rotate) {
+      TERSUM_UNROLL
+      for (unsigned k = 0; k < 32; ++k) { v[k] = storage[slot(middle(t, 0)) + slot(middle(0, k))]; }
+      detail::register_butterflies<middle_fill, 5>(ctx, v);
+      TERSUM_UNROLL
+      for (unsigned k = 0; k < 32; ++k) { storage[slot(middle(t, 0)) + slot(middle(0, k))] = v[k]; }
+      synchronize(ctx);
+    }
   }
 };
 

@@ -2,18 +2,55 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The randomized Hadamard transform of each chunk: the partial rotation of the HotNets'24 paper.
+//! The randomized Hadamard transform of each chunk: the partial rotation of the HotNets'24 paper. Its plain form, in memory, is
+//! written once for all groups, in pieces for rotations of one's own.
 
 #pragma once
 
+#include <tersum/block/chunk_order.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/detail/std.hpp>
 #include <tersum/random/philox.hpp>
 #include <tersum/rotate/block_hadamard.hpp>
-#include <tersum/rotate/hadamard.hpp>
 
 namespace tersum::inline v0 {
+
+//! @brief Flips the signs of the coordinates whose bits are 1: those that `chunk_order` names. The group then synchronizes.
+template <class Group, std::size_t Size>
+TERSUM_INLINE void flip_signs(Group const& g, float (&x)[Size], rotation_key const& key)
+{
+  constexpr int size = static_cast<int>(Size);
+  g.each(size / 32, [&](int w) {
+    std::uint32_t const word = key.template word<size>(w);
+    for (int bit = 0; bit < 32; ++bit) {
+      int const at = bit / 8 * (size / 4) + 8 * w + bit % 8;
+      x[at] = detail::bits_float(detail::float_bits(x[at]) ^ (word << (31 - bit) & 0x80000000u));
+    }
+  });
+  g.sync();
+}
+
+//! @brief Sums and differences of the coordinates whose numbers differ in bits First to Last-1, ascending. The group
+//! synchronizes after each bit.
+template <int First, int Last, class Group, std::size_t Size>
+TERSUM_INLINE void butterflies(Group const& g, float (&x)[Size])
+{
+  constexpr int size = static_cast<int>(Size);
+  for (int bit = First; bit < Last; ++bit) {
+    g.each(size / 2, [&](int i) {
+      int const low  = i & ((1 << bit) - 1);
+      int const at   = (i - low) * 2 + low;
+      int const pair = at + (1 << bit);
+      float const a  = x[at];
+      float const b  = x[pair];
+      x[at]          = Group::add(a, b);
+      x[pair]        = Group::subtract(a, b);
+    });
+    g.sync();
+  }
+}
 
 //! @brief Multiplies a chunk of `Size` by random signs and by the orthonormal Hadamard matrix.
 //!
@@ -33,25 +70,39 @@ struct partial_hadamard {
   static constexpr int square_gain   = Size;  //!< Neither way is normalized.
   constexpr description describe() const { return {"partial_hadamard", Size}; }
 
-  //! @name Plain form
+  //! @name Plain form, unnormalized: squared norms grow `Size` times
+  //! The order of the butterflies fixes the rounding and is part of the wire format.
   //! @{
+  //! Signs, then index bits 0, 1, 2, the two highest, then 8 upwards, then 3 to 7.
   template <class Group>
   TERSUM_HOST_DEVICE void forward(Group const& g,
                                   float (&x)[detail::extent(Size)],
                                   float (&)[detail::extent(Size)],
                                   rotation_key const& key) const
   {
-    hadamard_forward(g, x, key);
+    flip_signs(g, x, key);
+    butterflies<0, 3>(g, x);
+    butterflies<log - 2, log>(g, x);
+    butterflies<8, log - 2>(g, x);
+    butterflies<3, detail::minimum(8, log - 2)>(g, x);
   }
+  //! The inverse: bits 3 to 7, then 8 upwards, then 0, 1, 2 and the two highest, then signs.
   template <class Group>
   TERSUM_HOST_DEVICE void backward(Group const& g,
                                    float (&x)[detail::extent(Size)],
                                    float (&)[detail::extent(Size)],
                                    rotation_key const& key) const
   {
-    hadamard_backward(g, x, key);
+    butterflies<3, detail::minimum(8, log - 2)>(g, x);
+    butterflies<8, log - 2>(g, x);
+    butterflies<0, 3>(g, x);
+    butterflies<log - 2, log>(g, x);
+    flip_signs(g, x, key);
   }
   //! @}
+
+ private:
+  static constexpr int log = detail::log2_exact(Size);
 };
 
 static_assert(rotator<partial_hadamard<1024>>, "tersum: must model tersum::rotator");

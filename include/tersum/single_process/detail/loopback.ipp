@@ -63,10 +63,8 @@ template <class Ranks, class Body>
   return {};
 }
 
-//! @brief Moves the part of a rank between it and another one, by the kind of the round.
-//! @param own    The wire of the rank whose part it is.
-//! @param its    That of the other rank.
-//! @param begin  Where the part lies, and how long it is.
+//! @name Moves the part of a rank between it and another one, by the kind of the round
+//! `own` is the wire of the rank whose part it is, `its` that of the other.
 //! @{
 //! The rank receives its part from every rank.
 template <class Executor, class Wire>
@@ -109,8 +107,7 @@ requires requires(Wire const& round) { round.gathered; }
 }
 //! @}
 
-//! @brief One round among all ranks.
-//! @param wire_at  The wire of a rank.
+//! @brief One round among all ranks, of which wire_at(rank) is the wire.
 //! @{
 template <class Executor, class WireAt, reduce_op Op>
 [[nodiscard]] status loopback_round(Executor const& exec,
@@ -166,6 +163,19 @@ template <class Ranks>
   return {};
 }
 
+//! @brief One round of the list of stages among all ranks.
+template <class Executor, class Ranks, class Round>
+[[nodiscard]] status loopback_round(Executor const& exec,
+                                    Ranks const& ranks,
+                                    reduction_order order,
+                                    Round round)
+{
+  auto const wire_at = [&](std::size_t rank) {
+    return wire_of(round, ranks[rank].plan, ranks[rank].workspace);
+  };
+  return loopback_round(exec, ranks.size(), order, wire_at, wire_at(0));
+}
+
 }  // namespace detail
 
 template <class Executor, std::ranges::contiguous_range Ranks>
@@ -180,10 +190,7 @@ status loopback_exchange(Executor const& exec, Ranks const& ranks, reduction_ord
   if (status const s = exec.check(); !s.ok()) { return s; }
   return walk(typename codec::stages{}, [&]<class Entry>(Entry entry) -> status {
     if constexpr (is_round<Entry>) {
-      auto const wire_at = [&](std::size_t rank) {
-        return wire_of(entry, ranks[rank].plan, ranks[rank].workspace);
-      };
-      return loopback_round(exec, ranks.size(), order, wire_at, wire_at(0));
+      return loopback_round(exec, ranks, order, entry);
     } else {
       return for_each_rank(
         ranks, [&](auto const& r) { return exec.perform(entry, r.plan, r.arrays().of(entry)); });
