@@ -39,31 +39,23 @@ concept has_ranks = requires(T const& t)
     } -> std::same_as<status>;
 };
 
-//! `exchange_word(to, value, from, received)` sends 64 bits of host memory to one rank and receives as many from another, for which
-//! it waits. `agree_on` and `probe_network` call it; exchanges do not.
+//! @brief A communicator of a communication library, wrapped.
+//!
+//! - `exchange_word(to, value, from, received)` sends 64 bits of host memory to one rank and receives as many from another, for which
+//!   it waits. `agree_on` and `probe_network` call it; exchanges do not.
+//! - `all_to_all(data, blocks, received)` sends block k of each rank's data to rank k, which receives the ranks' blocks
+//!   one after the other, its own among them: size() times blocks.bytes(rank()) bytes.
+//! - `all_gather(data, blocks)` works in place: before it block k is valid on rank k, after it on all ranks.
 template <class T>
-concept has_exchange_word = requires(T const& t, std::uint64_t value, std::uint64_t& received)
+concept transport = has_ranks<T> && requires(
+  T const& t, std::byte const* sent, std::byte* data, rank_blocks const& blocks, std::uint64_t word)
 {
   {
-    t.exchange_word(0, value, 0, received)
+    t.exchange_word(0, std::uint64_t{}, 0, word)
     } -> std::same_as<status>;
-};
-
-//! `all_to_all(data, blocks, received)` sends block k of each rank's data to rank k, which receives the ranks' blocks
-//! one after the other, its own among them: size() times blocks.bytes(rank()) bytes.
-template <class T>
-concept has_all_to_all =
-  requires(T const& t, std::byte const* data, rank_blocks const& blocks, std::byte* received)
-{
   {
-    t.all_to_all(data, blocks, received)
+    t.all_to_all(sent, blocks, data)
     } -> std::same_as<status>;
-};
-
-//! `all_gather(data, blocks)` works in place: before it block k is valid on rank k, after it on all ranks.
-template <class T>
-concept has_all_gather = requires(T const& t, std::byte* data, rank_blocks const& blocks)
-{
   {
     t.all_gather(data, blocks)
     } -> std::same_as<status>;
@@ -99,10 +91,6 @@ concept has_refusal = requires(T const& t, status const& why)
     } -> std::same_as<void>;
 };
 //! @}
-
-//! A communicator of a communication library, wrapped.
-template <class T>
-concept transport = has_ranks<T> && has_exchange_word<T> && has_all_to_all<T> && has_all_gather<T>;
 
 namespace detail {
 

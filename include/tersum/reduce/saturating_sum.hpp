@@ -99,7 +99,7 @@ struct saturating_add {
       Words const upper = Bits == 8 ? 0xffffffffu : 0xf0f0f0f0u;
       Words const least = Bits == 8 ? 0x81818181u : 0x90909090u;
       Words const odd   = add_bytes(a & upper, b & upper, least) & upper;
-      if constexpr (Bits == 8) { return odd; }
+      if (Bits == 8) { return odd; }
       Words const even = add_bytes(a << 4 & upper, b << 4 & upper, least);
       return odd | (even >> 4 & ~upper);
     }

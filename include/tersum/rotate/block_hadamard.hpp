@@ -98,11 +98,7 @@ struct block_hadamard {
   template <class Context>
   TERSUM_BODY static void synchronize(Context const& ctx)
   {
-    if constexpr (in_warp) {
-      ctx.sync_warp();
-    } else {
-      ctx.sync_block();
-    }
+    in_warp ? ctx.sync_warp() : ctx.sync_block();
   }
 
   //! @brief Flips the signs of the loaded arrangement; register i takes bit i of the thread's word of `sign_bits`.

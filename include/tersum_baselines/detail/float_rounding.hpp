@@ -96,11 +96,10 @@ struct float_rounding {
 
 //! @brief Whether a quantizer's codes are found so.
 template <class Quantizer>
-inline constexpr bool rounds_floats = [] {
-  if constexpr (requires { Quantizer::levels_type::fraction_bits; }) {
-    return float_rounding<Quantizer>::serves;
-  }
-  return false;
-}();
+inline constexpr bool rounds_floats = false;
+
+template <class Quantizer>
+requires(Quantizer::levels_type::fraction_bits >
+         0) inline constexpr bool rounds_floats<Quantizer> = float_rounding<Quantizer>::serves;
 
 }  // namespace tersum::inline v0::detail

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 namespace tersum::inline v0::detail {
 
@@ -73,13 +74,14 @@ requires(Chunker::several_bits) struct level_costs<Chunker, Widths> {
     if (given.weighting >= 0 && given.weighting <= 1) { return {}; }
     return {error_code::invalid_argument, "the chunker's weighting must be between 0 and 1"};
   }
-  template <int Level = 1>
   [[nodiscard]] static constexpr float distortion(int level, int world) noexcept
   {
-    if constexpr (Level < Chunker::level_count) {
-      if (level > Level) { return distortion<Level + 1>(level, world); }
+    return [&]<int... L>(std::integer_sequence<int, L...>)
+    {
+      float const of[] = {Widths::template distortion<Chunker::widths[L]>(world)...};
+      return of[level - 1];
     }
-    return Widths::template distortion<Chunker::widths[Level - 1]>(world);
+    (std::make_integer_sequence<int, Chunker::level_count>{});
   }
 
   //! @brief The steps from width to width, and the exponent of energies. Widths that are not on the convex hull of the distortions

@@ -74,11 +74,8 @@ struct rotation_in_memory : block_hadamard<Size, false> {
     base::synchronize(ctx);
     for (int i = 0; i < 32; ++i) { own.x()[mine.coordinate(i)] = v[i]; }
     base::synchronize(ctx);
-    if constexpr (Forward) {
-      rotator.forward(g, own.x(), own.scratch(), of);
-    } else {
-      rotator.backward(g, own.x(), own.scratch(), of);
-    }
+    Forward ? rotator.forward(g, own.x(), own.scratch(), of)
+            : rotator.backward(g, own.x(), own.scratch(), of);
     base::synchronize(ctx);
     for (int i = 0; i < 32; ++i) { v[i] = own.x()[mine.coordinate(i)]; }
     base::synchronize(ctx);
