@@ -26,9 +26,6 @@
 #include <limits>
 #include <numbers>
 #include <random>
-#include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
 using namespace tersum;
@@ -526,61 +523,6 @@ TEST_CASE("[catalogue] vectors of groups with two means give the bits of the pla
 TEST_CASE("[catalogue] laws of the quantizer of signs")
 {
   tests::check_quantizer_laws<sign_quantizer>();
-}
-
-// The mean squared error of one exchange over many, of that mean, and what the formula says: the sum over ranks of the variances
-// of their coordinates, over the square of their number.
-template <class Codec>
-void check_variance(
-  Codec const& codec,
-  std::function<double(double value, double largest, double norm)> const& variance)
-{
-  constexpr int ranks = 3, steps = 150, chunk = 1024;
-  constexpr std::size_t d = 2 * chunk;
-  auto const in           = tests::normal_gradients<std::mt19937_64>(ranks, d, 13);
-  double want             = 0;
-  for (std::size_t begin = 0; begin < d; begin += chunk) {
-    double largest = 0, norm = 0;
-    for (auto const& rank : in) {
-      double square = 0;
-      for (std::size_t i = begin; i < begin + chunk; ++i) {
-        largest = std::max(largest, std::abs(static_cast<double>(rank[i])));
-        square += static_cast<double>(rank[i]) * static_cast<double>(rank[i]);
-      }
-      norm = std::max(norm, std::sqrt(square));
-    }
-    for (auto const& rank : in) {
-      for (std::size_t i = begin; i < begin + chunk; ++i) {
-        want += variance(std::abs(static_cast<double>(rank[i])), largest, norm) / (ranks * ranks);
-      }
-    }
-  }
-  doubles off(d);
-  double lost = 0;
-  tests::loopback_run run{codec, layout{d}, ranks, 5};
-  for (int step = 0; step < steps; ++step) {
-    auto const& out = run.exchange(in)[0];
-    for (std::size_t i = 0; i < d; ++i) {
-      double mean = 0;
-      for (auto const& rank : in) { mean += static_cast<double>(rank[i]) / ranks; }
-      double const error = static_cast<double>(out[i]) - mean;
-      lost += error * error / steps;
-      off[i] += error / steps;
-    }
-  }
-  // 300,000 independent squares of a spread of up to 5 of their mean: 1 %.
-  CHECK(lost == doctest::Approx(want).epsilon(.05));
-  // The mean of independent errors has 1 / steps of their energy; over 2048 coordinates to 5 sqrt(2 / 2048), or .16.
-  double squares = 0;
-  for (double const value : off) { squares += value * value; }
-  CHECK(squares * steps / lost == doctest::Approx(1).epsilon(.2));
-}
-
-TEST_CASE("[catalogue] TernGrad is unbiased with the variance of the paper")
-{
-  check_variance(presets::terngrad, [](double value, double largest, double) {
-    return largest * value - value * value;
-  });
 }
 
 // --- Majority vote

@@ -61,12 +61,6 @@ TEST_CASE("[group_absmax] levels are those of the formulas, from 0 to 1")
   }
 }
 
-TEST_CASE("[group_absmax] powers of two are scales of themselves")
-{
-  CHECK(power_of_two_scale::decode(power_of_two_scale::encode(1)) == 1);
-  CHECK(power_of_two_scale::decode(power_of_two_scale::encode(0.25F)) == 0.25F);
-}
-
 TEST_CASE_TEMPLATE("[group_absmax] levels of one's own obey the laws of quantizers of groups",
                    Quantizer,
                    linear,
@@ -259,82 +253,6 @@ TEST_CASE("[group_absmax] vectors write the words of scales and `round`, block a
   check_words<nearest, 1024>(30);
   check_words<squares, 512>(30);
   check_words<group_absmax<4, 128, natural_levels, bfloat16_scale, independent>, 2048>(60);
-}
-
-template <class Quantizer, int Size>
-double normal_error(int world, int steps, double* bias)
-{
-  using codec = codec<fixed_chunks<Size>, no_rotation, scaled_codes<Quantizer>, two_shot>;
-  constexpr std::size_t d = 1 << 14;
-  std::mt19937_64 random(23);
-  std::normal_distribution<float> normal;
-  std::vector<std::vector<float>> in(static_cast<std::size_t>(world), std::vector<float>(d));
-  std::vector<double> mean(d), sum(d);
-  for (auto& gradient : in) {
-    for (std::size_t i = 0; i < d; ++i) {
-      gradient[i] = normal(random);
-      mean[i] += static_cast<double>(gradient[i]) / world;
-    }
-  }
-  tests::loopback_run<codec> run{codec{}, layout{d}, world, 5};
-  double lost = 0, energy = 0;
-  for (int t = 0; t < steps; ++t) {
-    auto const& out = run.exchange(in)[0];
-    for (std::size_t i = 0; i < d; ++i) {
-      double const error = static_cast<double>(out[i]) - mean[i];
-      lost += error * error / steps;
-      sum[i] += error / steps;
-    }
-  }
-  double squares = 0;
-  for (std::size_t i = 0; i < d; ++i) {
-    energy += mean[i] * mean[i];
-    squares += sum[i] * sum[i];
-  }
-  *bias = squares / (lost / steps);
-  return lost / energy;
-}
-
-// About the error of one encoding of normal values over their energy: rounding at random loses a sixth of the square of a distance,
-// as often as normal values lie there below the largest of a group, whose mean square is `largest`.
-template <class Quantizer>
-double once_lost(double largest)
-{
-  double lost = 0, mass = 0;
-  for (int i = 0; i + 1 < Quantizer::magnitudes; ++i) {
-    double const wide   = level<Quantizer>(i + 1) - level<Quantizer>(i);
-    double const middle = (level<Quantizer>(i + 1) + level<Quantizer>(i)) / 2;
-    double const weight = wide * std::exp(-largest * middle * middle / 2);
-    lost += weight * wide * wide;
-    mass += weight;
-  }
-  return largest * lost / (mass * 6);
-}
-
-TEST_CASE(
-  "[group_absmax] errors on normal values are those of two encodings, and means are unbiased")
-{
-  // The mean error of T exchanges has 1/T of the energy of one's error if they are unbiased and independent. Over 2^14
-  // coordinates the ratio of both is within 5 sqrt(2 / 2^14) = .055 of 1, and rounding to 1/256 of a distance adds little:
-  // of an error of a sixth of a distance squared, T times 1 / (3 512^2), below .001 for 200 steps.
-  double bias      = 0;
-  auto const check = [&]<class Quantizer, int Size>(Quantizer, std::integral_constant<int, Size>) {
-    CAPTURE(Quantizer::bits);
-    double const one = normal_error<Quantizer, Size>(4, tests::sanitized ? 10 : 200, &bias);
-    CHECK(std::abs(bias - 1) < .06);
-    // Two encodings; ranks share a draw, which makes the error of the first less, by at most all of it.
-    // The mean square of the largest of 16 or 32 normal magnitudes. Rounding a power of two up multiplies that by 3 / (2 log 2).
-    double const most  = Quantizer::block == 16 ? 4.55 : 5.71;
-    bool const doubles = std::is_same_v<typename Quantizer::scale, power_of_two_scale>;
-    double const once  = once_lost<Quantizer>(doubles ? 2.16 * most : most);
-    CHECK(one < 2.6 * once);
-    CHECK(one > .8 * once);
-  };
-  check(linear{}, std::integral_constant<int, 256>{});
-  check(squares{}, std::integral_constant<int, 256>{});
-  check(wide{}, std::integral_constant<int, 256>{});
-  check(group_absmax<5, 32, linear_levels, bfloat16_scale, independent>{},
-        std::integral_constant<int, 512>{});
 }
 
 TEST_CASE("[group_absmax] zeros, tiny, huge and non-finite gradients")

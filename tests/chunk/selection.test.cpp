@@ -339,16 +339,4 @@ TEST_CASE("[selection] a width that does not pay is left out")
   CHECK(rule.offset[0] > rule.offset[1]);
 }
 
-TEST_CASE("[selection] why squared norms do not travel in half")
-{
-  // A chunk of 64 coordinates of 1e-5, usual late in training, has a squared norm that half rounds to zero; one of
-  // coordinates of 40, usual with loss scaling, exceeds its range. bfloat16 holds both.
-  float const small = 64 * 1e-5f * 1e-5f;
-  float const large = 64 * 40.0f * 40.0f;
-  CHECK(to_float(to_half(small)) == 0.0f);
-  CHECK(std::isinf(to_float(to_half(large))));
-  CHECK(std::abs(to_float(to_bfloat16(small)) / small - 1) <= 0x1p-8f);
-  CHECK(std::abs(to_float(to_bfloat16(large)) / large - 1) <= 0x1p-8f);
-}
-
 }  // namespace

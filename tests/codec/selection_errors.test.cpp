@@ -17,7 +17,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <random>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -134,34 +133,6 @@ TEST_CASE("[selection_errors] TopK equals a direct computation on the sample gra
   check(presets::topk_b05, .5);
   check(presets::topk_b2, 2);
   check(presets::topk_b8, 8);
-}
-
-TEST_CASE(
-  "[selection_errors] at equal bits chunks lose less than coordinates where energy is local")
-{
-  auto const in = tests::sample_gradients("step20");
-  CHECK(error_of(presets::topkc_b05, in) < error_of(presets::topk_b05, in));
-  CHECK(error_of(presets::topkc_b2, in) < error_of(presets::topk_b2, in));
-  CHECK(error_of(presets::topkc_b8, in) < error_of(presets::topk_b8, in));
-}
-
-TEST_CASE("[selection_errors] chosen chunks are worth it only because energy is local")
-{
-  auto in = tests::sample_gradients("step20");
-  std::vector<std::size_t> order(in[0].size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::shuffle(order.begin(), order.end(), std::mt19937(3));
-  auto permuted = in;
-  for (std::size_t rank = 0; rank < in.size(); ++rank) {
-    for (std::size_t i = 0; i < order.size(); ++i) { permuted[rank][i] = in[rank][order[i]]; }
-  }
-  CHECK(error_of(presets::topkc_b2, in) < .2 * error_of(presets::topkc_b2, permuted));
-  // Chance does as badly as a permutation, which leaves every chunk an equal share: 1 - J Size / d.
-  auto const plan = presets::randomkc_b2.plan(layout{order.size()}, {.size = 4, .rank = 0});
-  double const share =
-    static_cast<double>(plan.payload_bytes()) / 2 / static_cast<double>(order.size());
-  double const drawn = error_of(presets::randomkc_b2, permuted);
-  CHECK(drawn == doctest::Approx(1 - share).epsilon(.05).scale(0));
 }
 
 TEST_CASE("[selection_errors] widths by worth beat one width for all on the sample gradients")

@@ -156,53 +156,6 @@ TEST_CASE("[sharded] shards in a metric are multiples of those of divided values
   CHECK(same == d);
 }
 
-TEST_CASE("[sharded] boundaries make no difference to what a mean is")
-{
-  auto const in       = tests::normal_gradients(4, 3001, 17);
-  auto const means_of = [&](boundaries const& cuts) {
-    run_of<shards<3>> run{cpu_executor{}, {.gradient = {3001}, .world = 4, .cuts = cuts}};
-    std::vector<float> all;
-    for (auto const& shard : run.exchange(cpu_executor{}, in)) {
-      all.insert(all.end(), shard.begin(), shard.end());
-    }
-    return all;
-  };
-  auto const want = means_of({});
-  CHECK(means_of({0, 0, 0, 0, 3001}) == want);
-  CHECK(means_of({0, 5, 700, 701, 3001}) == want);
-}
-
-TEST_CASE("[sharded] the error is that of one encoding, averaged")
-{
-  // Independent gradients: each estimate has the error D of its own energy, and errors of different ranks are nearly
-  // uncorrelated, so the mean's error over the mean's energy is D. Over 2^18 coordinates five deviations are .02 of it, as
-  // for two shots of one rank; signs shared by the ranks add of the order of one coordinate's share of a chunk.
-  auto const error_of = [](auto const& codec, int world) {
-    using codec_type = std::remove_cvref_t<decltype(codec)>;
-    auto const in    = tests::normal_gradients<std::mt19937_64>(world, std::size_t{1} << 18, 23);
-    run_of<codec_type> run{cpu_executor{},
-                           {.codec = codec, .gradient = {in[0].size()}, .world = world}};
-    double lost = 0, all = 0;
-    std::size_t at = 0;
-    for (auto const& shard : run.exchange(cpu_executor{}, in)) {
-      for (float const value : shard) {
-        double mean = 0;
-        for (auto const& g : in) { mean += static_cast<double>(g[at]) / world; }
-        lost += (mean - static_cast<double>(value)) * (mean - static_cast<double>(value));
-        all += mean * mean;
-        ++at;
-      }
-    }
-    CHECK(at == in[0].size());
-    return lost / all;
-  };
-  for (int const world : {1, 2, 8}) {
-    CAPTURE(world);
-    CHECK(error_of(presets::sharded<3>{}, world) == doctest::Approx(.035784).epsilon(.02).scale(0));
-    CHECK(error_of(presets::sharded_4, world) == doctest::Approx(.0095921).epsilon(.02).scale(0));
-  }
-}
-
 TEST_CASE("[sharded] the shard may lie in the gradient, and the parts of a call give its bytes")
 {
   using codec   = shards<4>;

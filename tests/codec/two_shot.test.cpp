@@ -12,13 +12,10 @@
 #include "support/mismatches.hpp"
 #include "support/normal_gradients.hpp"
 
-#include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/presets.hpp>
-#include <tersum/single_process/loopback.hpp>
 
 #include <bit>
 #include <cmath>
-#include <cstring>
 
 using namespace tersum;
 
@@ -140,36 +137,6 @@ TEST_CASE("[two_shot] parts are multiples of 16 bytes, and memory is three paylo
   check(presets::two_shot<2, error_feedback>{});
   check(presets::allocated_4);
   check(shot<3>{});
-}
-
-TEST_CASE("[two_shot] a transport gets an all-to-all and an all-gather of the parts")
-{
-  std::vector<float> gradient = tests::normal_gradients(1, 3000, 17)[0];
-  auto const plan             = presets::two_shot_8.plan(layout{3000}, {});
-  std::vector<word4> state(plan.state_bytes() / 16 + 1), workspace(plan.workspace_bytes() / 16 + 1);
-  auto const s = std::as_writable_bytes(std::span{state});
-  auto const w = std::as_writable_bytes(std::span{workspace});
-  REQUIRE(initialize(cpu_executor{}, plan, s, seed) == status{});
-  auto const before = gradient;
-  int scattered = 0, gathered = 0;
-  auto const collective = [&]<class Wire>(Wire const& round) {
-    CHECK(round.bytes() == plan.part_bytes());
-    if constexpr (requires { round.sent; }) {
-      std::memcpy(round.received, round.sent, round.bytes());
-      ++scattered;
-    } else if constexpr (!requires { typename Wire::op_type; }) {
-      ++gathered;
-    }
-  };
-  CHECK(all_reduce_mean(cpu_executor{}, plan, gradient, s, w, collective) == status{});
-  CHECK(scattered == 1);
-  CHECK(gathered == 1);
-  CHECK(tests::nmse(gradients{before}, gradient) <= 5e-5);
-  // A transport that fails leaves the gradient as it was.
-  gradient         = before;
-  auto const fails = [](auto const&) { return 7; };
-  CHECK(all_reduce_mean(cpu_executor{}, plan, gradient, s, w, fails) == transport_error(7));
-  CHECK(gradient == before);
 }
 
 TEST_CASE("[two_shot] gradients of zeros, of one coordinate and of none")

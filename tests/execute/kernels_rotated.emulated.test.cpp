@@ -62,10 +62,4 @@ TEST_CASE("[kernels] sums of the largest codes are decoded as on the CPU")
   SUBCASE("8 bits") { compare_extremes(presets::rotated_sat8); }
 }
 
-TEST_CASE("[kernels] rotated_sat4 equals the CPU executor")
-{
-  compare_preset(presets::rotated_sat4);
-  compare_offsets<float>(presets::rotated_sat4);
-}
-
 }  // namespace
