@@ -35,9 +35,9 @@ template <class Transport, class Executor>
   }
 }
 
-//! @brief The parts of a round that differ in size, as blocks that transports move. The round must outlive them.
+//! @brief The parts of a round, which may differ in size, as blocks that transports move. The round must outlive them.
 template <class Round>
-[[nodiscard]] rank_blocks blocks_of_shards(Round const& round) noexcept
+[[nodiscard]] rank_blocks blocks_of_parts(Round const& round) noexcept
 {
   return {.count         = round.begin(round.ranks),
           .element_bytes = sizeof(typename Round::element),
@@ -47,22 +47,6 @@ template <class Round>
             return {parts.begin(block), parts.size(block)};
           },
           .of = &round};
-}
-
-//! @brief The parts of a round that may differ in size. If they do not, and lie one after the other, they are blocks as all
-//! collectives cut them, which a transport's own all-gather takes.
-template <class Round>
-[[nodiscard]] rank_blocks blocks_of_parts(Round const& round) noexcept
-{
-  std::size_t const size = round.size(0);
-  for (int rank = 0; rank < round.ranks; ++rank) {
-    if (round.size(rank) != size || round.begin(rank) != static_cast<std::size_t>(rank) * size) {
-      return blocks_of_shards(round);
-    }
-  }
-  return {.count         = size * static_cast<std::size_t>(round.ranks),
-          .element_bytes = sizeof(typename Round::element),
-          .ranks         = round.ranks};
 }
 
 //! @brief Brings the ranks' codes of this rank's block to it, and adds all of them at once, in the order of the ranks, whatever
@@ -128,7 +112,7 @@ template <class Transport, class Executor, class Op, class Parts>
                                std::span<std::byte> scratch,
                                summed_wire_of<Op, Parts> const& round)
 {
-  return sum_block(over, exec, scratch, round, blocks_of_shards(round), Op{}, round.sum);
+  return sum_block(over, exec, scratch, round, blocks_of_parts(round), Op{}, round.sum);
 }
 //! @}
 

@@ -128,7 +128,12 @@ inline status nccl_transport::all_gather(std::byte* data, rank_blocks const& blo
   if (status const s = check(); !s.ok()) { return s; }
   auto const block = [&](int k) { return std::span{data + blocks.begin_byte(k), blocks.bytes(k)}; };
   auto const own   = block(rank_);
-  if (blocks.place == nullptr && blocks.count % static_cast<std::size_t>(size_) == 0) {
+  bool even        = true;  // Blocks of one size lie one after the other, as NCCL has them.
+  for (int k = 0; k < size_; ++k) {
+    even = even && blocks.bytes(k) == own.size() &&
+           blocks.begin_byte(k) == static_cast<std::size_t>(k) * own.size();
+  }
+  if (even) {
     return await_result(ncclAllGather(own.data(), data, own.size(), ncclUint8, comm_, stream_));
   }
   return exchange([&](int) { return own; }, block);
