@@ -73,14 +73,6 @@ TEST_CASE_TEMPLATE("[group_absmax] levels of one's own obey the laws of quantize
   tests::check_group_quantizer_laws<Quantizer>();
 }
 
-TEST_CASE("[group_absmax] without dither to the nearest level")
-{
-  CHECK(nearest::round(detail::block_one / 6 + 10, 256, nearest::mark.data()) ==
-        1);  // levels 0, 1/3, 2/3, 1
-  CHECK(nearest::round(detail::block_one / 6 - 10, 256, nearest::mark.data()) == 0);
-  CHECK(!nearest::unbiased);
-}
-
 // For every random byte, or none, the magnitudes beside every level and beside that from which on it rounds up to the next.
 TEST_CASE_TEMPLATE(
   "[group_absmax] vectors round as `round` does, about every place where its result changes",

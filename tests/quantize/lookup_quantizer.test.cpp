@@ -109,17 +109,6 @@ TEST_CASE("[lookup] the table of granularity 30 is within a thousandth of the op
   CHECK(error_of<thc_table_30>(t_32) == doctest::Approx(.0130746).epsilon(1e-5));
 }
 
-TEST_CASE("[lookup] the index of a value is its place in the table")
-{
-  using wide = lookup_table<0, 33, 67, 100>;
-  for (int i = 0; i < thc_table_42::count; ++i) {
-    CHECK(thc_table_42::index_of(thc_table_42::value[i]) == static_cast<std::uint32_t>(i));
-  }
-  for (int i = 0; i < wide::count; ++i) {
-    CHECK(wide::index_of(wide::value[i]) == static_cast<std::uint32_t>(i));
-  }
-}
-
 TEST_CASE("[lookup] rounding is to the two neighbours in the table, and unbiased")
 {
   using table = thc_table_42;
