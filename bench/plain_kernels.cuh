@@ -33,7 +33,8 @@ namespace plain_kernels {
 
 using chunk    = tersum::block_chunk<1024>;
 using array    = tersum::block_values<1024>;
-using norm     = tersum::block_norm<1024>;
+using striped  = tersum::block_values<1024, true>;
+using norm     = tersum::block_norm<1024, true>;
 using rotation = tersum::block_hadamard<1024>;
 using levels   = tersum::block_levels<1024, tersum::lloyd_max<4>>;
 using codes = tersum::block_codes<1024, tersum::stochastic_quantizer<4>, tersum::saturating_sum<4>>;
@@ -456,25 +457,24 @@ inline __device__ chunk whole_chunk(tersum::cuda_context const& ctx,
   return mine;
 }
 
-template <bool Striped>
+template <class Array>
 inline __device__ void pieces_copy(float const* from, float* to)
 {
-  using array = tersum::block_values<1024, Striped>;
   tersum::cuda_context const ctx;
   chunk const mine = whole_chunk(ctx, from, to);
   float v[32];
-  array::load(ctx, mine, from, v);
-  array::store(ctx, mine, v, to);
+  Array::load(ctx, mine, from, v);
+  Array::store(ctx, mine, v, to);
 }
 
 __global__ void __launch_bounds__(128) pieces_copy_kernel(float const* from, float* to)
 {
-  pieces_copy<false>(from, to);
+  pieces_copy<array>(from, to);
 }
 
 __global__ void __launch_bounds__(128) pieces_striped_kernel(float const* from, float* to)
 {
-  pieces_copy<true>(from, to);
+  pieces_copy<striped>(from, to);
 }
 
 __global__ void __launch_bounds__(128)
@@ -494,7 +494,7 @@ __global__ void __launch_bounds__(128) pieces_norm_kernel(float const* from, flo
   tersum::cuda_context const ctx;
   chunk const mine = whole_chunk(ctx, from);
   float v[32];
-  array::load(ctx, mine, from, v);
+  striped::load(ctx, mine, from, v);
   float const square = norm::squared(ctx, mine, nullptr, v);
   if (mine.exists() && mine.thread == 0) { norms[mine.chunk] = square; }
 }
@@ -517,7 +517,7 @@ __global__ void __launch_bounds__(128) pieces_largest_kernel(float const* from, 
   tersum::cuda_context const ctx;
   chunk const mine = whole_chunk(ctx, from);
   float v[32];
-  array::load(ctx, mine, from, v);
+  striped::load(ctx, mine, from, v);
   float const most = norm::largest(ctx, mine, nullptr, v);
   if (mine.exists() && mine.thread == 0) { largest[mine.chunk] = most; }
 }
@@ -698,10 +698,10 @@ __global__ void __launch_bounds__(256) pieces_scan_kernel(std::uint32_t const* f
   to[thread()] = uint2{below, total};
 }
 
-//! Halves in chunks of one or two threads to codes in 8 bits, and to levels, and back.
-template <int Size>
+//! Values in chunks of one or two threads to codes in 8 bits, and to levels, and back.
+template <int Size, class Element>
 __global__ void __launch_bounds__(128) pieces_small_chunks_kernel(
-  tersum::half const* from, std::uint64_t count, float scale, float* rounded, float* leveled)
+  Element const* from, std::uint64_t count, float scale, float* rounded, float* leveled)
 {
   using rotation = tersum::block_hadamard<Size>;
   using codes  = tersum::block_codes<Size, tersum::nearest_quantizer<8>, tersum::saturating_sum<8>>;

@@ -40,11 +40,11 @@ float reference(std::vector<float> const& gradient, std::size_t begin, std::size
   return sums[0];
 }
 
-template <int Size>
+template <int Size, bool Striped = false>
 void compare(mismatches& wrong, std::size_t coordinates, emulator::thread_order order)
 {
   using chunk = block_chunk<Size>;
-  using norm  = block_norm<Size>;
+  using norm  = block_norm<Size, Striped>;
   std::mt19937 random{static_cast<unsigned>(coordinates)};
   std::vector<float> gradient(coordinates);
   for (float& x : gradient) {
@@ -63,7 +63,7 @@ void compare(mismatches& wrong, std::size_t coordinates, emulator::thread_order 
                      auto* const storage    = static_cast<float*>(ctx.shared());
                      std::size_t const here = mine.chunk * chunk::threads + mine.thread;
                      float v[32];
-                     block_values<Size>::load(ctx, mine, gradient.data(), v);
+                     block_values<Size, Striped>::load(ctx, mine, gradient.data(), v);
                      largest[here] = norm::largest(ctx, mine, storage, v);
                      squares[here] = norm::squared(ctx, mine, storage, v);
                    });
@@ -76,6 +76,7 @@ void compare(mismatches& wrong, std::size_t coordinates, emulator::thread_order 
     wrong.expect(squares[thread], reference(gradient, at, Size), Size, coordinates, thread);
     wrong.expect(largest[thread], most, Size, coordinates, thread);
   }
+  if constexpr (!Striped) { compare<Size, true>(wrong, coordinates, order); }
 }
 
 }  // namespace

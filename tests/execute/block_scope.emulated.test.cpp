@@ -250,6 +250,7 @@ void check_rotation()
 
 TEST_CASE("[block scope] a rotation back undoes the rotation, and what is stored is finite")
 {
+  check_rotation<32>();
   check_rotation<128>();
   check_rotation<1024>();
   check_rotation<4096>();

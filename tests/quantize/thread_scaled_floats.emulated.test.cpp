@@ -8,7 +8,6 @@
 #include "support/emulator.hpp"
 #include "support/reference_float.hpp"
 
-#include <tersum/block/thread_values.hpp>
 #include <tersum/quantize/thread_scaled_floats.hpp>
 
 #include <doctest/doctest.h>
@@ -234,17 +233,6 @@ TEST_CASE_TEMPLATE(
     }
     ++number;
   }
-}
-
-TEST_CASE_TEMPLATE("[block scope] values stored are finite", T, float, half, bfloat16)
-{
-  alignas(16) T to[16];
-  float v[16], back[16];
-  for (int i = 0; i < 16; ++i) { v[i] = std::ldexp(static_cast<float>(i * 331 - 9), 2 * i); }
-  on_a_thread([&](auto const& ctx) {
-    thread_values<16>::store(ctx, v, to), thread_values<16>::load(ctx, to, back);
-  });
-  for (int i = 0; i < 16; ++i) { CHECK(back[i] == to_float(detail::finite_from_float<T>(v[i]))); }
 }
 
 // As tests/examples/kernels.cuda.test.cu has of a device.

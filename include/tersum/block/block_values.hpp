@@ -8,6 +8,7 @@
 
 #include <tersum/block/block_chunk.hpp>
 #include <tersum/block/block_context.hpp>
+#include <tersum/block/detail/eight_values.hpp>
 #include <tersum/block/thread_values.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/std.hpp>
@@ -17,151 +18,94 @@ namespace tersum::inline v0 {
 
 namespace detail {
 
-//! Whether a chunk is whole and can be moved sixteen bytes at a time. All of its threads get the same answer.
-template <int Size, class Element>
-[[nodiscard]] TERSUM_BODY bool moves_in_eights(Element const* first, int length)
-{
-  return length == Size && reinterpret_cast<std::uintptr_t>(first) % 16 == 0;
-}
+//! @brief The 16 bytes of a chunk that a thread moves at a time: those of all threads fill whole sectors of memory.
+//! @tparam Pairs  Of floats: two neighbouring threads move the 16 of a quarter in turn, and `exchange_pieces` makes the loaded arrangement
+//!                of them. Otherwise floats are in the order of the chunk, as `block_hadamard::put` has them; elements of 16 bits are in it.
+template <bool Pairs, int Size, class Element>
+struct chunk_pieces {
+  static constexpr int count = 16 / static_cast<int>(sizeof(Element));
 
-//! Where an array goes on, if there is one.
+  block_chunk<Size> const& mine;
+  Element* chunk;
+  bool whole;  //!< Whether all exist and are aligned.
+
+  template <class Context>
+  TERSUM_BODY chunk_pieces(Context const&, block_chunk<Size> const& its, Element* array)
+    : mine{its}, chunk{array + its.offset}, whole{moves_in_eights<Size>(chunk, its.length)}
+  {
+  }
+
+  //! Calls piece(at, left, i) with each: values i and following are those at `at`, of which `left` exist.
+  template <class Piece>
+  TERSUM_BODY void each(Piece const& piece) const
+  {
+    constexpr int in_8  = 8 / count;
+    constexpr int each  = Pairs ? 8 : count;
+    constexpr int apart = Pairs ? 12 : Size / 8;
+    int const thread    = static_cast<int>(mine.thread);
+    int const odd       = Pairs ? thread % 2 : 0;
+    int const first[2]  = {each * thread - odd * 4, each * thread + apart - odd * 12};
+    int const left[2]   = {mine.length - first[0], mine.length - first[1]};
+    // Not by first: nvcc would make each address of an edge anew.
+    Element* const own   = chunk + each * thread;
+    Element* const even  = own + apart;
+    Element* const at[2] = {odd == 0 ? own : own - 4, odd == 0 ? even : own};
+    TERSUM_UNROLL
+    for (int k = 0; k < 32 / count; ++k) {
+      int const quarter = k / in_8 * (Size / 4);
+      piece(at[k % in_8] + quarter, left[k % in_8] - quarter, k * count);
+    }
+  }
+};
+
+//! @brief The same of chunks of 32, of which each thread has one: two neighbouring threads move both in turn.
 template <class Element>
-[[nodiscard]] TERSUM_BODY Element const* behind(Element const* array, unsigned begin)
-{
-  return array + begin;
-}
-[[nodiscard]] TERSUM_BODY std::nullptr_t behind(std::nullptr_t, unsigned) { return nullptr; }
+struct chunk_pieces<true, 32, Element> {
+  static constexpr int count = 16 / static_cast<int>(sizeof(Element));
 
-//! @brief A value of an array; where another one is given join(value, other) with its value at the same place.
-template <class Context, class Element, class At, class Second, class Join>
-[[nodiscard]] TERSUM_BODY float load_joined(Context const& ctx,
-                                            Element const* first,
-                                            At at,
-                                            [[maybe_unused]] Second second,
-                                            [[maybe_unused]] Join const& join)
-{
-  float const value = Context::value(ctx.load(first + at));
-  if constexpr (std::is_null_pointer_v<Second>) {
-    return value;
-  } else {
-    return join(value, Context::value(ctx.load(second + at)));
+  bool whole;
+  Element* at[2];
+  int left[2];
+
+  template <class Context>
+  TERSUM_BODY chunk_pieces(Context const& ctx, block_chunk<32> const& mine, Element* array)
+    : whole{moves_in_eights<32>(array + mine.offset, mine.length)}
+  {
+    auto const peer = [&ctx](auto own) {
+      return ctx.shuffle_xor(static_cast<std::uint32_t>(own), 1);
+    };
+    bool const odd    = ctx.thread_rank() % 2 != 0;
+    int const length  = static_cast<int>(peer(mine.length)) - count;
+    auto const offset = (peer(mine.offset) | std::uint64_t{peer(mine.offset >> 32)} << 32) + count;
+    whole             = (peer(whole) != 0) & whole;
+    at[0]             = array + (odd ? offset : mine.offset);
+    at[1]             = array + (odd ? mine.offset : offset);
+    left[0]           = odd ? length : mine.length;
+    left[1]           = odd ? mine.length : length;
   }
-}
 
-//! @brief The same of eight neighbours, which lie at multiples of 16 bytes.
-template <class Context, class Element, class Second, class Join>
-TERSUM_BODY void load_eight_joined(Context const& ctx,
-                                   Element const* first,
-                                   float* v,
-                                   [[maybe_unused]] Second second,
-                                   [[maybe_unused]] Join const& join)
-{
-  thread_values<8>::load(ctx, first, v);
-  if constexpr (!std::is_null_pointer_v<Second>) {
-    float others[8];
-    thread_values<8>::load(ctx, second, others);
+  template <class Piece>
+  TERSUM_BODY void each(Piece const& piece) const
+  {
     TERSUM_UNROLL
-    for (int j = 0; j < 8; ++j) { v[j] = join(v[j], others[j]); }
-  }
-}
-
-//! @brief Eight neighbours of a thread's coordinates, those of quarter r, to v[0..7]; zeros where there are none.
-//! @tparam Edge   Whether coordinates may be missing, or the chunk not aligned to 16 bytes.
-//! @param exists  Whether the chunk has any.
-//! @param chunk   Its first coordinate.
-//! @param second  That of another array of floats, or nullptr: join(value, other) takes the place of each value.
-template <bool Edge,
-          class Context,
-          int Size,
-          class Element,
-          class Second = std::nullptr_t,
-          class Join   = std::nullptr_t>
-TERSUM_BODY void load_quarter(Context const& ctx,
-                              block_chunk<Size> const& mine,
-                              bool exists,
-                              Element const* chunk,
-                              int r,
-                              float* v,
-                              [[maybe_unused]] Second second    = nullptr,
-                              [[maybe_unused]] Join const& join = nullptr)
-{
-  unsigned const begin = mine.thread * 8 + static_cast<unsigned>(r * (Size / 4));
-  if constexpr (Edge) {
-    TERSUM_UNROLL
-    for (int j = 0; j < 8; ++j) {
-      v[j] = 0.0f;
-      if (exists && mine.coordinate(8 * r + j) < mine.length) {
-        v[j] = load_joined(ctx, chunk + begin, j, behind(second, begin), join);
-      }
+    for (int k = 0; k < 32 / count; ++k) {
+      int const behind = k / 2 * (2 * count);
+      piece(at[k % 2] + behind, left[k % 2] - behind, k * count);
     }
-  } else if (exists) {
-    Element const* const first = chunk + begin;
-    load_eight_joined(ctx, first, v, behind(second, begin), join);
-  } else {
-    TERSUM_UNROLL
-    for (int j = 0; j < 8; ++j) { v[j] = 0.0f; }
   }
-}
+};
 
-//! @brief Writes eight neighbours, those that exist, rounded to the nearest element that is finite.
-template <bool Edge, class Context, int Size, class Element>
-TERSUM_BODY void store_quarter(Context const& ctx,
-                               block_chunk<Size> const& mine,
-                               bool exists,
-                               float const* v,
-                               Element* chunk,
-                               int r)
+//! @brief What a pair of threads has moved in pieces of `Count` values to what each of them has, or back.
+template <int Count, bool Back, class Context>
+TERSUM_BODY void exchange_pieces(Context const& ctx, float const* from, float* to)
 {
-  Element* const first = chunk + mine.thread * 8 + r * (Size / 4);
-  if constexpr (Edge) {
-    TERSUM_UNROLL
-    for (int j = 0; j < 8; ++j) {
-      int const at = mine.coordinate(8 * r + j);
-      if (exists && at < mine.length) {
-        ctx.store(first + j, Context::template finite_element<Element>(v[j]));
-      }
-    }
-  } else if (exists) {
-    thread_values<8>::store(ctx, v, first);
-  }
-}
-
-//! @brief Calls piece(at, left, i) with each 16 bytes of a chunk that a thread moves: values i and following are those at `at`, of which
-//! `left` exist. Those of all threads fill whole sectors of memory.
-//! @tparam Pairs  Of floats: two neighbouring threads move the 16 of a quarter in turn, and `pair_fours` makes the loaded arrangement of
-//!                them. Otherwise floats are in the order of the chunk, as `block_hadamard::put` has them; elements of 16 bits are in it.
-template <bool Pairs, int Size, class Element, class Piece>
-TERSUM_BODY void each_piece(block_chunk<Size> const& mine, Element* chunk, Piece const& piece)
-{
-  constexpr int count = 16 / static_cast<int>(sizeof(Element));
-  constexpr int in_8  = 8 / count;
-  constexpr int each  = Pairs ? 8 : count;
-  constexpr int apart = Pairs ? 12 : Size / 8;
-  int const thread    = static_cast<int>(mine.thread);
-  int const odd       = Pairs ? thread % 2 : 0;
-  int const first[2]  = {each * thread - odd * 4, each * thread + apart - odd * 12};
-  int const left[2]   = {mine.length - first[0], mine.length - first[1]};
-  // Not by first: nvcc would make each address of an edge anew.
-  chunk += each * thread;
-  Element* const even  = chunk + apart;
-  Element* const at[2] = {odd == 0 ? chunk : chunk - 4, odd == 0 ? even : chunk};
+  bool const odd = ctx.thread_rank() % 2 != 0;
   TERSUM_UNROLL
-  for (int k = 0; k < 32 / count; ++k) {
-    int const quarter = k / in_8 * (Size / 4);
-    piece(at[k % in_8] + quarter, left[k % in_8] - quarter, k * count);
-  }
-}
-
-//! @brief Fours of pairs to the loaded arrangement, or back.
-template <bool Back, class Context>
-TERSUM_BODY void pair_fours(Context const& ctx, bool odd, float const* from, float* to)
-{
-  TERSUM_UNROLL
-  for (int i = 0; i < 32; i += i % 4 == 3 ? 5 : 1) {
-    float const low = from[i], high = from[i + 4];
+  for (int i = 0; i < 32; i += i % Count == Count - 1 ? Count + 1 : 1) {
+    float const low = from[i], high = from[i + Count];
     float const other = ctx.shuffle_xor(Back || !odd ? high : low, 1);
     to[i]             = !odd ? low : Back ? other : high;
-    to[i + 4]         = Back && odd ? low : other;
+    to[i + Count]     = Back && odd ? low : other;
   }
 }
 
@@ -171,7 +115,7 @@ TERSUM_BODY void pair_fours(Context const& ctx, bool odd, float const* from, flo
 //!
 //! All threads of the warp call both functions, which need no shared memory. Whole chunks that are aligned move 16 bytes at a time, edges
 //! an element. On sm_90 a float takes 6.6 instructions to load and 5.5 to store, a value of 16 bits 5.2 and 3.9. Told that a kernel has no
-//! edges, nvcc makes 2 of a float, or .5 if `Striped`. A warp fills whole sectors, but in chunks of 32 floats only half of each.
+//! edges, nvcc makes 2 of a float, or .5 if `Striped`. A warp fills whole sectors.
 //!
 //! @par Example
 //! @snippet examples/kernels/inside_your_kernel.hpp load
@@ -194,21 +138,20 @@ struct block_values {
                                Element const* from,
                                float (&v)[32])
   {
-    constexpr int count = 16 / static_cast<int>(sizeof(Element));
-    from += mine.offset;
-    if (detail::moves_in_eights<Size>(from, mine.length)) {
-      detail::each_piece<pairs<Element>>(mine, from, [&](Element const* at, int, int i) {
-        thread_values<count>::load(ctx, at, v + i);
-      });
+    using pieces        = detail::chunk_pieces<pairs<Element>, Size, Element const>;
+    constexpr int count = pieces::count;
+    pieces const all{ctx, mine, from};
+    if (all.whole) {
+      all.each([&](Element const* at, int, int i) { thread_values<count>::load(ctx, at, v + i); });
     } else {
-      detail::each_piece<pairs<Element>>(mine, from, [&](Element const* at, int left, int i) {
+      all.each([&](Element const* at, int left, int i) {
         TERSUM_UNROLL
         for (int j = 0; j < count; ++j) {
           v[i + j] = j < left ? Context::value(ctx.load(at + j)) : 0.0f;
         }
       });
     }
-    if (pairs<Element>) { detail::pair_fours<false>(ctx, mine.thread % 2 != 0, v, v); }
+    if (pairs<Element>) { detail::exchange_pieces<count, false>(ctx, v, v); }
   }
 
   //! @brief Writes this thread's coordinates that exist, rounded to the nearest element that is finite: beyond the largest half that
@@ -219,16 +162,16 @@ struct block_values {
                                 float const (&v)[32],
                                 Element* to)
   {
-    constexpr int count = 16 / static_cast<int>(sizeof(Element));
-    float fours[32];
-    if (pairs<Element>) { detail::pair_fours<true>(ctx, mine.thread % 2 != 0, v, fours); }
-    float const* const from = pairs<Element> ? fours : v;
-    to += mine.offset;
-    if (detail::moves_in_eights<Size>(to, mine.length)) {
-      detail::each_piece<pairs<Element>>(
-        mine, to, [&](Element* at, int, int i) { thread_values<count>::store(ctx, from + i, at); });
+    using pieces        = detail::chunk_pieces<pairs<Element>, Size, Element>;
+    constexpr int count = pieces::count;
+    float moved[32];
+    if (pairs<Element>) { detail::exchange_pieces<count, true>(ctx, v, moved); }
+    float const* const from = pairs<Element> ? moved : v;
+    pieces const all{ctx, mine, to};
+    if (all.whole) {
+      all.each([&](Element* at, int, int i) { thread_values<count>::store(ctx, from + i, at); });
     } else {
-      detail::each_piece<pairs<Element>>(mine, to, [&](Element* at, int left, int i) {
+      all.each([&](Element* at, int left, int i) {
         TERSUM_UNROLL
         for (int j = 0; j < count; ++j) {
           if (j < left) {
@@ -240,9 +183,9 @@ struct block_values {
   }
 
  private:
-  //! Whether two threads move their values together: a chunk of 32 has one thread.
+  //! Whether two threads move their values together.
   template <class Element>
-  static constexpr bool pairs = !Striped && sizeof(Element) == 4 && Size > 32;
+  static constexpr bool pairs = Size == 32 || (!Striped && sizeof(Element) == 4);
 };
 
 }  // namespace tersum::inline v0

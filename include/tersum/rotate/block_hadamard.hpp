@@ -47,7 +47,6 @@ struct block_hadamard {
     log < 10 ? log - 5 : 5;  //!< Levels of butterflies that are done in the wire arrangement.
   static constexpr int middle_levels =
     log > 10 ? log - 10 : 0;  //!< And between the two arrangements.
-  static constexpr int middle_fill = 5 - middle_levels;
 
   //! @brief The shared memory of a block: 18.5 KiB, and for chunks above 1024 coordinates 4.625 bytes per coordinate. A
   //! kernel may have 48 KiB without asking for more, which is enough for chunks of 8192 coordinates.
@@ -126,7 +125,7 @@ struct block_hadamard {
   //! The coordinate in register k of thread t between the two arrangements.
   [[nodiscard]] TERSUM_INLINE static constexpr unsigned middle(unsigned t, unsigned k) noexcept
   {
-    constexpr int low = 8 - middle_fill;  // index bits below the filling ones
+    constexpr int low = 3 + middle_levels;  // index bits below the filling ones
     return (t & ((1u << low) - 1)) | k << low | t >> low << (log - 2);
   }
 
@@ -213,7 +212,7 @@ struct block_hadamard {
     if constexpr (middle_levels > 0 && Rotate) {
       TERSUM_UNROLL
       for (unsigned k = 0; k < 32; ++k) { v[k] = storage[slot(middle(t, 0)) + slot(middle(0, k))]; }
-      detail::register_butterflies<middle_fill, 5>(ctx, v);
+      detail::register_butterflies<5 - middle_levels, 5>(ctx, v);
       TERSUM_UNROLL
       for (unsigned k = 0; k < 32; ++k) { storage[slot(middle(t, 0)) + slot(middle(0, k))] = v[k]; }
       synchronize(ctx);

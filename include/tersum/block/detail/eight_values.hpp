@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/block/block_chunk.hpp>
 #include <tersum/block/thread_values.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
@@ -62,30 +63,9 @@ template <gradient_element Element>
 #endif
 }
 
-//! @brief Where a thread's eight of `Count` neighbouring coordinates are, if Count / 8 threads share them. Where `Element` is a
-//! float, it has four in either half, so that sixteen bytes of every thread fill whole sectors of memory; eight neighbours of
-//! 16 bits do so as they are.
-template <class Element, int Count>
-struct thread_eight {
-  static constexpr int apart =
-    sizeof(Element) == 4 ? Count / 2 : 4;  //!< From the first four to the others.
-
-  [[nodiscard]] TERSUM_INLINE static constexpr int first(int thread) noexcept
-  {
-    return thread * (sizeof(Element) == 4 ? 4 : 8);
-  }
-};
-
-//! @brief Whether the address is aligned as `load_fours` and `store_fours` of so many `Apart` want it.
-template <int Apart, class Element>
-[[nodiscard]] TERSUM_BODY bool moves_at_once(Element const* p)
-{
-  return reinterpret_cast<std::uintptr_t>(p) % (Apart == 4 ? 16 : 4 * sizeof(Element)) == 0;
-}
-
-//! @brief The same of two addresses.
-template <int Apart, class First, class Second>
-[[nodiscard]] TERSUM_BODY bool move_at_once(First const* p, Second const* q)
+//! @brief Whether an address, or two, are aligned as `load_fours` and `store_fours` of so many `Apart` want it.
+template <int Apart, class First, class Second = First>
+[[nodiscard]] TERSUM_BODY bool moves_at_once(First const* p, Second const* q = nullptr)
 {
   constexpr std::size_t wants = Apart == 4 ? 16 : 4 * maximum(sizeof(First), sizeof(Second));
   return (reinterpret_cast<std::uintptr_t>(p) | reinterpret_cast<std::uintptr_t>(q)) % wants == 0;
@@ -153,13 +133,20 @@ TERSUM_BODY void store_fours_of_elements(Context const& ctx, Element* to, Elemen
   }
 }
 
-//! @brief A thread's eight of `Count` coordinates that Count / 8 threads share, for work that does not ask which ones a thread has:
-//! those of `thread_eight` where all arrays can be moved so; otherwise one of each eighth, so that an access of the threads moves
-//! neighbours and fills sectors.
+//! @brief A thread's eight of `Count` coordinates that Count / 8 threads share, for work that does not ask which ones a thread has. Where
+//! all arrays can be moved so they are neighbours or, if `Element` is a float, four in either half, so that sixteen bytes of every thread
+//! fill whole sectors of memory; otherwise one of each eighth, so that an access of the threads moves neighbours and fills sectors.
 template <class Element, int Count>
 struct eight_of {
-  static constexpr int apart   = thread_eight<Element, Count>::apart;
+  static constexpr int apart =
+    sizeof(Element) == 4 ? Count / 2 : 4;  //!< From the first four to the others.
   static constexpr int threads = Count / 8;
+
+  //! The first of a thread's where arrays can be moved so.
+  [[nodiscard]] TERSUM_INLINE static constexpr int first_of(int thread) noexcept
+  {
+    return thread * (sizeof(Element) == 4 ? 4 : 8);
+  }
 
   bool at_once;  //!< Whether all coordinates exist, and all arrays are aligned.
   int first;     //!< The thread's first coordinate.
@@ -167,7 +154,7 @@ struct eight_of {
 
   TERSUM_INLINE eight_of(int thread, int length, bool aligned)
     : at_once{static_cast<bool>((length == Count) & aligned)},
-      first{at_once ? thread_eight<Element, Count>::first(thread) : thread}, left{length - thread}
+      first{at_once ? first_of(thread) : thread}, left{length - thread}
   {
   }
 
@@ -231,6 +218,114 @@ struct eight_of {
     }
   }
 };
+
+//! Whether a chunk is whole and can be moved sixteen bytes at a time. All of its threads get the same answer.
+template <int Size, class Element>
+[[nodiscard]] TERSUM_BODY bool moves_in_eights(Element const* first, int length)
+{
+  return length == Size && reinterpret_cast<std::uintptr_t>(first) % 16 == 0;
+}
+
+//! Where an array goes on, if there is one.
+template <class Element>
+[[nodiscard]] TERSUM_BODY Element const* behind(Element const* array, unsigned begin)
+{
+  return array + begin;
+}
+[[nodiscard]] TERSUM_BODY std::nullptr_t behind(std::nullptr_t, unsigned) { return nullptr; }
+
+//! @brief A value of an array; where another one is given join(value, other) with its value at the same place.
+template <class Context, class Element, class At, class Second, class Join>
+[[nodiscard]] TERSUM_BODY float load_joined(Context const& ctx,
+                                            Element const* first,
+                                            At at,
+                                            [[maybe_unused]] Second second,
+                                            [[maybe_unused]] Join const& join)
+{
+  float const value = Context::value(ctx.load(first + at));
+  if constexpr (std::is_null_pointer_v<Second>) {
+    return value;
+  } else {
+    return join(value, Context::value(ctx.load(second + at)));
+  }
+}
+
+//! @brief The same of eight neighbours, which lie at multiples of 16 bytes.
+template <class Context, class Element, class Second, class Join>
+TERSUM_BODY void load_eight_joined(Context const& ctx,
+                                   Element const* first,
+                                   float* v,
+                                   [[maybe_unused]] Second second,
+                                   [[maybe_unused]] Join const& join)
+{
+  thread_values<8>::load(ctx, first, v);
+  if constexpr (!std::is_null_pointer_v<Second>) {
+    float others[8];
+    thread_values<8>::load(ctx, second, others);
+    TERSUM_UNROLL
+    for (int j = 0; j < 8; ++j) { v[j] = join(v[j], others[j]); }
+  }
+}
+
+//! @brief Eight neighbours of a thread's coordinates, those of quarter r, to v[0..7]; zeros where there are none.
+//! @tparam Edge   Whether coordinates may be missing, or the chunk not aligned to 16 bytes.
+//! @param exists  Whether the chunk has any.
+//! @param chunk   Its first coordinate.
+//! @param second  That of another array of floats, or nullptr: join(value, other) takes the place of each value.
+template <bool Edge,
+          class Context,
+          int Size,
+          class Element,
+          class Second = std::nullptr_t,
+          class Join   = std::nullptr_t>
+TERSUM_BODY void load_quarter(Context const& ctx,
+                              block_chunk<Size> const& mine,
+                              bool exists,
+                              Element const* chunk,
+                              int r,
+                              float* v,
+                              [[maybe_unused]] Second second    = nullptr,
+                              [[maybe_unused]] Join const& join = nullptr)
+{
+  unsigned const begin = mine.thread * 8 + static_cast<unsigned>(r * (Size / 4));
+  if constexpr (Edge) {
+    TERSUM_UNROLL
+    for (int j = 0; j < 8; ++j) {
+      v[j] = 0.0f;
+      if (exists && mine.coordinate(8 * r + j) < mine.length) {
+        v[j] = load_joined(ctx, chunk + begin, j, behind(second, begin), join);
+      }
+    }
+  } else if (exists) {
+    load_eight_joined(ctx, chunk + begin, v, behind(second, begin), join);
+  } else {
+    TERSUM_UNROLL
+    for (int j = 0; j < 8; ++j) { v[j] = 0.0f; }
+  }
+}
+
+//! @brief Writes eight neighbours, those that exist, rounded to the nearest element that is finite.
+template <bool Edge, class Context, int Size, class Element>
+TERSUM_BODY void store_quarter(Context const& ctx,
+                               block_chunk<Size> const& mine,
+                               bool exists,
+                               float const* v,
+                               Element* chunk,
+                               int r)
+{
+  Element* const first = chunk + mine.thread * 8 + r * (Size / 4);
+  if constexpr (Edge) {
+    TERSUM_UNROLL
+    for (int j = 0; j < 8; ++j) {
+      int const at = mine.coordinate(8 * r + j);
+      if (exists && at < mine.length) {
+        ctx.store(first + j, Context::template finite_element<Element>(v[j]));
+      }
+    }
+  } else if (exists) {
+    thread_values<8>::store(ctx, v, first);
+  }
+}
 
 //! @brief Whether there are eight coordinates. Without a function of its own nvcc makes more instructions of kernels of low rank.
 [[nodiscard]] TERSUM_INLINE constexpr bool has_eight(int left) noexcept { return left == 8; }

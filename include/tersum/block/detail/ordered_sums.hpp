@@ -11,6 +11,7 @@
 #pragma once
 
 #include <tersum/block/block_chunk.hpp>
+#include <tersum/block/thread_norm.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/std.hpp>
@@ -49,21 +50,12 @@ TERSUM_BODY void add_lanes(Context const& ctx, unsigned member, float (&parts)[C
   }
   constexpr int kept = maximum(chunks / Lanes, 1);
   TERSUM_UNROLL
-  for (int i = 0; i < kept; ++i) {
-    TERSUM_UNROLL
-    for (int width = 1; width < rows; width *= 2) {
-      TERSUM_UNROLL
-      for (int q = 0; q < rows; q += 2 * width) {
-        parts[i][q] = Context::add(parts[i][q], parts[i][q + width]);
-      }
-    }
-  }
+  for (int i = 0; i < kept; ++i) { parts[i][0] = sum_neighbours<rows>(ctx, parts[i]); }
 }
 
 //! Threads of a chunk that share a warp.
 template <int Size>
-inline constexpr unsigned lanes_of_chunk =
-  block_chunk<Size>::threads < 32 ? block_chunk<Size>::threads : 32;
+inline constexpr unsigned lanes_of_chunk = minimum(block_chunk<Size>::threads, 32);
 
 //! @brief The sum of one float of each thread, neighbours first. `storage` may be in use before, and is until a barrier.
 template <class Context, int Size>
@@ -84,14 +76,7 @@ template <class Context, int Size>
     float sums[extent(warps)];
     TERSUM_UNROLL
     for (int i = 0; i < warps; ++i) { sums[i] = storage[i]; }
-    TERSUM_UNROLL
-    for (int stride = 1; stride < warps; stride *= 2) {
-      TERSUM_UNROLL
-      for (int i = 0; i + stride < warps; i += 2 * stride) {
-        sums[i] = Context::add(sums[i], sums[i + stride]);
-      }
-    }
-    value = sums[0];
+    value = sum_neighbours<warps>(ctx, sums);
   }
   return value;
 }

@@ -35,7 +35,7 @@ TERSUM_BODY void flag_non_finite(exchange_args<Codec, Element> const& args, floa
 
 //! @brief Converts a chunk of `Size` coordinates by so many threads that `Count` are done at once: a thread's eight where the chunk is
 //! whole, and source and target are aligned; otherwise each time as many neighbours as there are threads, which fill sectors.
-//! @tparam Eight  A `thread_eight`.
+//! @tparam Eight  An `eight_of`.
 template <class Eight, int Count, int Size, class From, class To, class Context, class Convert>
 TERSUM_BODY void convert_chunk(
   Context const& ctx, From const* from, To* to, std::uint32_t length, Convert const& convert)
@@ -46,7 +46,7 @@ TERSUM_BODY void convert_chunk(
   bool const whole = length == Size, reads = moves_at_once<apart>(from),
              writes = moves_at_once<apart>(to);
   if (whole & reads & writes) {
-    auto const first = static_cast<unsigned>(Eight::first(static_cast<int>(thread)));
+    auto const first = static_cast<unsigned>(Eight::first_of(static_cast<int>(thread)));
     for (unsigned step = 0; step < Size; step += Count) {
       float v[8];
       load_fours<apart>(ctx, from + (first + step), v);
@@ -71,7 +71,7 @@ TERSUM_BODY void cast_chunks(Context const& ctx, exchange_args<Codec, Element> c
   using wire_element      = typename Codec::quantizer_type::element;
   constexpr int size      = Codec::chunk_size;
   constexpr int at_once   = minimum(cast_threads<Context> * 8, size);
-  using eight             = thread_eight<Element, at_once>;
+  using eight             = eight_of<Element, at_once>;
   chunk_entry const entry = args.table[ctx.block_rank()];
   // The payload has no bypassed coordinates, so that those before this chunk are subtracted from its offset.
   wire_element* const wire = reinterpret_cast<wire_element*>(args.payload) +
@@ -170,7 +170,7 @@ TERSUM_BODY void cast_chunks(Context const& ctx, exchange_args<Codec, Element> c
   // The payload and its chunks are aligned to 16 bytes.
   bool aligned = moves_at_once<apart>(gradient);
   if constexpr (Encode && feeds_back<Codec>) {
-    aligned = move_at_once<apart>(gradient, args.residual + entry.offset);
+    aligned = moves_at_once<apart>(gradient, args.residual + entry.offset);
   }
   eight const own{static_cast<int>(thread), static_cast<int>(entry.length), aligned};
   float v[8];
