@@ -47,13 +47,6 @@ template <class Call>
   return allocations - before;
 }
 
-//! Whether the runtime of OpenMP asks for memory wherever several threads begin: LLVM's does.
-#if defined(__clang__)
-inline constexpr bool asks_in_regions = true;
-#else
-inline constexpr bool asks_in_regions         = false;
-#endif
-
 #if defined(__GLIBC__) && !defined(__CUDACC__)
 inline constexpr bool allocations_are_counted = !sanitized;
 #else

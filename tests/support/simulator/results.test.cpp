@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -103,6 +104,19 @@ TEST_CASE("[simulator] lanes shuffle, reduce and vote")
                               32,
                               32);
   for (auto const sum : sums) { CHECK(sum == 31000 + 496); }
+}
+
+TEST_CASE("[simulator] a counter begins again after its last number")
+{
+  auto got = run_words(R"(mov.u32 %r1, memory; mov.u32 %r2, 0; setp.ne.s32 %p1, %tid, 0;
+    @!%p1 st.shared.u32 [%r1], %r2; bar.sync 0; atom.shared.inc.u32 %r3, [%r1], 4; bar.sync 0;
+    ld.shared.u32 %r4, [%r1]; mad.lo.s32 %r5, %r4, 100, %r3; st.global.u32 [%mine], %r5;)",
+                       64,
+                       64,
+                       512);
+  // Of 64 calls 13 found each number from 0 to 3, and 12 found 4, after which it was 0 again; in the end it is 4.
+  std::sort(got.begin(), got.end());
+  for (std::uint32_t i = 0; i < 64; ++i) { CHECK(got[i] == 400 + (i < 52 ? i / 13 : 4)); }
 }
 
 TEST_CASE("[simulator] integers and bits")
