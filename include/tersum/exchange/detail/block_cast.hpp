@@ -77,9 +77,7 @@ TERSUM_BODY void cast_chunks(Context const& ctx, exchange_args<Codec, Element> c
   wire_element* const wire = reinterpret_cast<wire_element*>(args.payload) +
                              (entry.offset - args.records[entry.tensor].bypass);
   Element* const gradient = args.gradient + entry.offset;
-  if constexpr (at_once < cast_threads<Context> * 8) {
-    if (ctx.thread_rank() >= at_once / 8) { return; }
-  }
+  if (at_once < cast_threads<Context> * 8 && ctx.thread_rank() >= at_once / 8) { return; }
   if constexpr (Encode) {
     convert_chunk<eight, at_once, size>(
       ctx, gradient, wire, entry.length, [](float value) { return value; });
@@ -222,12 +220,9 @@ TERSUM_BODY void cast_chunks(Context const& ctx, exchange_args<Codec, Element> c
       });
     }
   } else {
-    if constexpr (a_chunk * sizeof(Element) < 32) {
-      // So many neighbours fill no sector, and most chunks stay.
-      if (stays && !aligned && entry.length == Codec::chunk_size) {
-        clear_misaligned<Codec::chunk_size>(ctx, gradient, thread);
-        return;
-      }
+    // Of chunks whose threads fill no sector with neighbours most stay.
+    if (a_chunk * sizeof(Element) < 32 && stays && !aligned && entry.length == Codec::chunk_size) {
+      return clear_misaligned<Codec::chunk_size>(ctx, gradient, thread);
     }
     TERSUM_UNROLL
     for (int j = 0; j < 8; ++j) { v[j] = 0.0f; }

@@ -128,17 +128,7 @@ inline constexpr bool ends_with_row =
   stores_rows<Edge, Codec, Element, Context>;
 
 //! @brief Sums over the chunk of what its threads have counted, on thread 0, and where chunks lie in warps on all of them.
-//! @{
 template <class Codec, class Context>
-TERSUM_BODY void sum_counts(Context const& ctx,
-                            own_chunk<Codec> const& mine,
-                            float* storage,
-                            std::uint32_t&,
-                            std::uint32_t& at_limit)
-{
-  at_limit = chunk_sum(ctx, at_limit, mine, storage);
-}
-template <tracks Codec, class Context>
 TERSUM_BODY void sum_counts(Context const& ctx,
                             own_chunk<Codec> const& mine,
                             float* storage,
@@ -146,22 +136,11 @@ TERSUM_BODY void sum_counts(Context const& ctx,
                             std::uint32_t& at_limit)
 {
   at_limit = chunk_sum(ctx, at_limit, mine, storage);
-  squares  = chunk_sum(ctx, squares, mine, storage);
+  if (tracks<Codec>) { squares = chunk_sum(ctx, squares, mine, storage); }
 }
-//! @}
 
 //! @brief Stores what has been counted of a chunk: in a tracked head-room the squares, too.
-//! @{
 template <class Codec, class Element, class Context>
-TERSUM_BODY void store_counts(Context const& ctx,
-                              exchange_args<Codec, Element> const& args,
-                              own_chunk<Codec> const& mine,
-                              std::uint32_t,
-                              std::uint32_t at_limit)
-{
-  ctx.store(&args.steps[mine.chunk].saturated, at_limit);
-}
-template <tracks Codec, class Element, class Context>
 TERSUM_BODY void store_counts(Context const& ctx,
                               exchange_args<Codec, Element> const& args,
                               own_chunk<Codec> const& mine,
@@ -169,18 +148,12 @@ TERSUM_BODY void store_counts(Context const& ctx,
                               std::uint32_t at_limit)
 {
   ctx.store(&args.steps[mine.chunk].saturated, at_limit);
-  ctx.store(&args.steps[mine.chunk].square_sum, squares);
+  if (tracks<Codec>) { ctx.store(&args.steps[mine.chunk].square_sum, squares); }
 }
-//! @}
 
 //! @brief Ends the decoding of a chunk: what has been counted is summed and stored where lanes saturate, beside the copy of the row where
 //! the thread that stores it has that copied, too.
-//! @{
-template <bool Edge, class... Given>
-TERSUM_BODY void end_counts(Given const&...)
-{
-}
-template <bool Edge, saturates Codec, class Element, class Context>
+template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void end_counts(Context const& ctx,
                             exchange_args<Codec, Element> const& args,
                             own_chunk<Codec> const& mine,
@@ -194,20 +167,26 @@ TERSUM_BODY void end_counts(Context const& ctx,
       store_counts(ctx, args, mine, squares, at_limit);
       ctx.end_rows();
     }
-  } else {
+  } else if (saturates<Codec>) {
     own_chunk<Codec>::hadamard::synchronize(ctx);
     sum_counts(ctx, mine, storage, squares, at_limit);
     if (mine.active && mine.thread == 0) { store_counts(ctx, args, mine, squares, at_limit); }
   }
 }
-//! @}
 
-//! @brief The sums of a thread's codes, from the payload to the loaded arrangement.
+//! @brief The sums of a thread's codes, from the payload to floats in wire order, each with an offset.
+//!
+//! Where `gathers`, the offset stays through the inverse transform, which adds it up in the coordinates whose index bits of the
+//! remaining butterflies are all zero. Index bits 3 and up number threads, bits 0 to 2 and the two highest registers.
 //! @{
 template <class Codec>
 struct own_sums {
   using lanes  = typename Codec::lanes;
   using values = lane_values<Codec>;
+
+  static constexpr bool gathers = Codec::rotates_chunks && lanes::bits <= 4;
+  //! Levels of butterflies that `unpack` has done, of the lowest and of the highest bits of the register index.
+  static constexpr int low_levels = values::low_levels, high_levels = values::high_levels;
 
   std::uint32_t words[extent(lanes::bits)];
 
@@ -227,35 +206,21 @@ struct own_sums {
                       at_limit);
   }
 
-  //! Narrow lanes keep their offset through the inverse transform, which adds it up in the coordinates whose index bits of the
-  //! remaining butterflies are all zero. Index bits 3 and up number threads, bits 0 to 2 and the two highest registers.
+  //! Returns the offset.
   template <class Context>
-  TERSUM_BODY void to_loaded(Context const& ctx,
-                             own_chunk<Codec> const& mine,
-                             int world,
-                             float* storage,
-                             float (&v)[32]) const
+  TERSUM_BODY float unpack(Context const& ctx, int world, float (&v)[32]) const
   {
     values::unpack(ctx, words, v);
-    float const zero       = values::zero(world);
-    constexpr bool gathers = Codec::rotates_chunks && lanes::bits <= 4;
-    if constexpr (!gathers) {
-      TERSUM_UNROLL
-      for (int k = 0; k < 32; ++k) { v[k] = Context::subtract(v[k], zero); }
-    }
-    own_chunk<Codec>::hadamard::template to_loaded<values::low_levels, values::high_levels>(
-      ctx, v, storage, mine.thread, mine.first);
-    if constexpr (gathers) {
-      constexpr unsigned done = ((1u << values::low_levels) - 1) |
-                                (values::packed ? 0x1fu & ~(0x1fu >> values::high_levels) : 0u);
-      constexpr float times = static_cast<float>(Codec::chunk_size >> values::levels);
-      v[0] = Context::subtract(v[0], (mine.thread & ~done) == 0 ? zero * times : 0.0f);
-    }
+    return values::zero(world);
   }
 };
 
+//! Up to 256 coordinates no sum of the offsets, or of less, is beyond 2^24, so that all of them are exact.
 template <several_bits Codec>
 struct own_sums<Codec> {
+  static constexpr bool gathers   = Codec::rotates_chunks && Codec::chunk_size <= 256;
+  static constexpr int low_levels = 0, high_levels = 0;
+
   byte_codes codes{};
 
   template <class Element, class Context>
@@ -278,25 +243,38 @@ struct own_sums<Codec> {
     codes.inspect(ctx, squares, at_limit);
   }
 
-  //! As above: up to 256 coordinates no sum of the offsets, or of less, is beyond 2^24, so that all of them are exact.
   template <class Context>
-  TERSUM_BODY void to_loaded(
-    Context const& ctx, own_chunk<Codec> const& mine, int, float* storage, float (&v)[32]) const
+  TERSUM_BODY float unpack(Context const& ctx, int, float (&v)[32]) const
   {
     codes.to_floats(ctx, v);
-    constexpr bool gathers = Codec::rotates_chunks && Codec::chunk_size <= 256;
-    if constexpr (!gathers) {
-      TERSUM_UNROLL
-      for (int k = 0; k < 32; ++k) { v[k] = Context::subtract(v[k], byte_codes::zero); }
-    }
-    own_chunk<Codec>::hadamard::to_loaded(ctx, v, storage, mine.thread, mine.first);
-    if constexpr (gathers) {
-      constexpr float all = byte_codes::zero * static_cast<float>(Codec::chunk_size);
-      v[0]                = Context::subtract(v[0], mine.thread == 0 ? all : 0.0f);
-    }
+    return byte_codes::zero;
   }
 };
 //! @}
+
+//! @brief Brings these sums to the loaded arrangement, without the offset.
+template <class Codec, class Context>
+TERSUM_BODY void sums_to_loaded(Context const& ctx,
+                                own_sums<Codec> const& sums,
+                                own_chunk<Codec> const& mine,
+                                int world,
+                                float* storage,
+                                float (&v)[32])
+{
+  using own        = own_sums<Codec>;
+  float const zero = sums.unpack(ctx, world, v);
+  TERSUM_UNROLL
+  for (int k = 0; !own::gathers && k < 32; ++k) { v[k] = Context::subtract(v[k], zero); }
+  own_chunk<Codec>::hadamard::template to_loaded<own::low_levels, own::high_levels>(
+    ctx, v, storage, mine.thread, mine.first);
+  if (own::gathers) {
+    constexpr unsigned done =
+      ((1u << own::low_levels) - 1) | (0x1fu & ~(0x1fu >> own::high_levels));
+    constexpr float times =
+      static_cast<float>(Codec::chunk_size >> (own::low_levels + own::high_levels));
+    v[0] = Context::subtract(v[0], (mine.thread & ~done) == 0 ? zero * times : 0.0f);
+  }
+}
 
 //! @brief Decodes a thread's coordinates of a chunk by butterflies and an exchange through shared memory.
 template <bool Edge, class Codec, class Element, class Context>
@@ -310,12 +288,12 @@ TERSUM_BODY void decode_coordinates(Context const& ctx,
 {
   own_sums<Codec> sums{};
   sums.load(ctx, args, mine, place, squares, at_limit);
-  if constexpr (ends_with_row<Edge, Codec, Element, Context>) {
+  if (ends_with_row<Edge, Codec, Element, Context>) {
     sum_counts(ctx, mine, storage, squares, at_limit);
   }
   float v[32];
-  sums.to_loaded(ctx, mine, args.world, storage, v);
-  if constexpr (Codec::rotates_in_memory) { rotate_loaded<false>(ctx, args, mine, storage, v); }
+  sums_to_loaded(ctx, sums, mine, args.world, storage, v);
+  if (Codec::rotates_in_memory) { rotate_loaded<false>(ctx, args, mine, storage, v); }
   std::uint32_t step_bits =
     mine.active ? Context::bits(ctx.load(&args.steps[mine.chunk].decode)) : 0;
   // A chunk that has not travelled has codes of 0 here, and becomes zeros, or NaN if a gradient was not finite.
@@ -329,22 +307,19 @@ TERSUM_BODY void decode_coordinates(Context const& ctx,
       : 0;
   TERSUM_UNROLL
   for (int i = 0; i < 32; ++i) {
-    if constexpr (flips_by_predicates<Edge, Codec>) {
+    if (flips_by_predicates<Edge, Codec>) {
       v[i] = Context::multiply(flip_sign(v[i], word, i), Context::from_bits(step_bits));
     } else {
       v[i] =
         Context::multiply(v[i], Context::from_bits(step_bits ^ ((word << (31 - i)) & 0x80000000u)));
     }
   }
-  if constexpr (Codec::rotates_all) {
-    store_coordinates<false>(ctx, args.rotated, mine, v);
+  if (Codec::rotates_all) { return store_coordinates<false>(ctx, args.rotated, mine, v); }
+  leave_metric<Edge>(ctx, args, mine, v);
+  if constexpr (ends_with_row<Edge, Codec, Element, Context>) {
+    put_row(ctx, mine, storage, v);
   } else {
-    leave_metric<Edge>(ctx, args, mine, v);
-    if constexpr (ends_with_row<Edge, Codec, Element, Context>) {
-      put_row(ctx, mine, storage, v);
-    } else {
-      store_row<Edge>(ctx, args.gradient, mine, storage, v);
-    }
+    store_row<Edge>(ctx, args.gradient, mine, storage, v);
   }
 }
 

@@ -82,13 +82,33 @@ TERSUM_BODY void load_eights(Context const& ctx,
                              Second second    = nullptr,
                              Join const& join = nullptr)
 {
-  if constexpr (Edge) {
+  if (Edge) {
     unsigned const begin = static_cast<unsigned>(r) * (Codec::chunk_size / 4);
     edge_rows<Codec>{mine}.load(ctx, r, v, [&](unsigned at) {
       return load_joined(ctx, chunk + begin, at, behind(second, begin), join);
     });
   } else {
     load_quarter<false>(ctx, mine, mine.active, chunk, r, v, second, join);
+  }
+}
+
+//! @brief The same in a kernel that has chunks of all kinds: with `InRows` lanes load neighbours, in more instructions; otherwise a thread
+//! loads its own at once where `at_once`. Where `InRows` is `Edge` it is `load_eights`.
+template <bool Edge, bool InRows, class Codec, class Element, class Context, class... Joined>
+TERSUM_BODY void load_either_way(Context const& ctx,
+                                 own_chunk<Codec> const& mine,
+                                 Element const* chunk,
+                                 bool at_once,
+                                 int r,
+                                 float* v,
+                                 Joined const&... joined)
+{
+  if (InRows == Edge) {
+    load_eights<Edge>(ctx, mine, chunk, r, v, joined...);
+  } else if (at_once) {
+    load_quarter<false>(ctx, mine, mine.active, chunk, r, v, joined...);
+  } else {
+    load_quarter<true>(ctx, mine, mine.active, chunk, r, v, joined...);
   }
 }
 
@@ -170,7 +190,7 @@ TERSUM_BODY void load_coordinates(Context const& ctx,
   auto const join  = joining<Context>(args);
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
-    if constexpr (Codec::rotates_all) {
+    if (Codec::rotates_all) {
       load_eights<Edge>(ctx, mine, args.rotated + mine.offset, r, v + 8 * r);
     } else {
       load_eights<Edge>(ctx, mine, args.gradient + mine.offset, r, v + 8 * r, other, join);
@@ -187,7 +207,7 @@ TERSUM_BODY void store_coordinates(Context const& ctx,
 {
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
-    if constexpr (Edge) {
+    if (Edge) {
       edge_rows<Codec> const rows{mine};
       rows.store(ctx, r, v + 8 * r, [&](unsigned at, float value) {
         ctx.store(to + mine.offset + at + r * rows.quarter,
@@ -280,7 +300,8 @@ TERSUM_BODY void round_to_kept([[maybe_unused]] own_chunk<Codec> const& mine,
                                [[maybe_unused]] std::uint32_t draw,
                                [[maybe_unused]] float (&v)[32])
 {
-  if constexpr (!std::is_same_v<Residual, float>) {
+  if constexpr (!std::is_same_v<Residual,
+                                float>) {  // nvcc makes more of a loop that changes nothing
     TERSUM_UNROLL
     for (int i = 0; i < 32; ++i) {
       auto const at = static_cast<std::uint32_t>(mine.coordinate(i));
@@ -301,22 +322,21 @@ TERSUM_BODY void keep_lost(Context const& ctx,
                            Lose const& lose,
                            bool keeps = true)
 {
-  [[maybe_unused]] constexpr int quarter   = Codec::chunk_size / 4;
-  [[maybe_unused]] auto const* const first = args.residual + mine.offset + mine.thread * 8;
-  [[maybe_unused]] float const weight      = weight_of_kept(args);
+  context_arithmetic<Context> const math{};
+  constexpr int quarter   = Codec::chunk_size / 4;
+  auto const* const first = args.residual + mine.offset + mine.thread * 8;
+  float const weight      = weight_of_kept(args);
   TERSUM_UNROLL
   for (int i = 0; i < 32; ++i) {
-    [[maybe_unused]] float const value = v[i];
+    float const value = v[i];
     lose(i, v[i]);
-    if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
-      if (!exists(mine, i / 8, i % 8)) { continue; }
-      context_arithmetic<Context> const math{};
+    if (!has_adds_lost<typename Codec::feedback_type> && exists(mine, i / 8, i % 8)) {
       float const kept = Context::value(ctx.load(first + (i / 8 * quarter + i % 8)));
       v[i] = args.codec.feedback.after(math, value, v[i], weighed<Codec>(math, weight, kept));
     }
   }
   round_to_kept<residual_element<Codec>>(mine, draw_of_kept(args, mine.chunk, args.rank), v);
-  if constexpr (Edge) {
+  if (Edge) {
     own_chunk<Codec> kept = mine;
     kept.active           = mine.active && keeps;
     store_coordinates<true>(ctx, args.residual, kept, v);

@@ -63,12 +63,12 @@ template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void load_for_norm(Context const& ctx,
                                exchange_args<Codec, Element> const& args,
                                std::uint64_t first,
-                               [[maybe_unused]] int left,
+                               int left,
                                float* v)
 {
-  if constexpr (Codec::rotates_all) {
+  if (Codec::rotates_all) {
     thread_values<8>::load(ctx, args.rotated + first, v);
-  } else if constexpr (Edge) {
+  } else if (Edge) {
     auto const other = joined_array(args, first);
     auto const join  = joining<Context>(args);
     load_edge_for_norm<codec_norm_shape<Codec, Element>>(ctx, left, v, [&](int at) {
@@ -106,7 +106,7 @@ TERSUM_BODY void store_norm(Context const& ctx,
   using scalar         = typename Codec::norm_scalar;
   scalar* const agreed = static_cast<scalar*>(args.agreed);
   norm                 = inspected(args, norm);
-  if constexpr (norms_travel<Codec>) {
+  if (norms_travel<Codec>) {
     ctx.store(agreed + chunk, to_agreed<scalar>(norm, false));
   } else {
     ctx.store(&args.steps[chunk].encode, norm);
@@ -170,7 +170,7 @@ TERSUM_BODY void chunk_norms(Context const& ctx,
       ? static_cast<std::uint32_t>(edge_group<in_warp>(args, first_chunk, warp))
       : warp * in_warp;
   std::uint64_t offset = group * (shape::chunks * size) + member * shape::row;
-  if constexpr (Codec::rotates_all) {
+  if (Codec::rotates_all) {
     if (first >= args.chunks) { return; }
   } else {
     bool regular = first + static_cast<unsigned>(shape::chunks_per_warp - 1) < args.chunks;
@@ -191,7 +191,7 @@ TERSUM_BODY void chunk_norms(Context const& ctx,
     TERSUM_UNROLL
     for (int i = 0; i < shape::chunks; ++i) {
       std::uint64_t begin = offset + static_cast<unsigned>(i * size);
-      if constexpr (Codec::rotates_all) {
+      if (Codec::rotates_all) {
         // Lanes beyond the last chunk take that one again, since all lanes must shuffle.
         std::uint64_t const number = first + group * shape::chunks + static_cast<unsigned>(i);
         begin                      = minimum(number, args.chunks - 1) * size + member * shape::row;
@@ -205,7 +205,7 @@ TERSUM_BODY void chunk_norms(Context const& ctx,
     for (int i = 0; i < shape::chunks; i += shape::lanes) {
       std::uint64_t const number = chunk + static_cast<unsigned>(i);
       float norm                 = parts[i / shape::lanes][0];
-      if constexpr (Codec::rotates_all) {
+      if (Codec::rotates_all) {
         if (number >= args.chunks) { return; }
         // The rotated copy is not normalized; its length is a power of two, so this is exact.
         std::uint64_t const padded = args.records[args.table[number].tensor].chunks * size;
@@ -244,13 +244,13 @@ TERSUM_BODY void chunk_magnitudes(Context const& ctx,
   float* const storage = tile_storage<hadamard>(ctx);
   float v[32];
   load_signed<Edge>(ctx, args, mine, storage, v);
-  if constexpr (Codec::rotates_chunks) {
+  if (Codec::rotates_chunks) {
     hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
     hadamard::synchronize(ctx);
   }
   float magnitude = block_norm<Codec::chunk_size>::largest(ctx, mine, storage, v);
   if (mine.active && mine.thread == 0) {
-    if constexpr (Codec::rotates_chunks || Codec::rotates_in_memory || Codec::rotates_all) {
+    if (Codec::rotates_chunks || Codec::rotates_in_memory || Codec::rotates_all) {
       std::uint64_t const chunks = args.records[args.table[mine.chunk].tensor].chunks;
       magnitude                  = Context::divide(magnitude, rotation_root<Codec>(chunks));
     }
@@ -281,7 +281,7 @@ TERSUM_BODY void measure_chunks(Context const& ctx,
     static_cast<float*>(ctx.shared()) + (hadamard::in_warp ? ctx.thread_rank() / 32 * tile : 0);
   memory const own{storage, mine};
   float v[32];
-  if constexpr (range::measures_rotated) {
+  if (range::measures_rotated) {
     load_signed<Edge>(ctx, args, mine, storage, v);
     hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
     hadamard::synchronize(ctx);
@@ -321,7 +321,7 @@ template <class Codec, class Element, class Context>
                                                          std::uint64_t chunk)
 {
   std::uint32_t energy = 0;
-  if constexpr (Codec::chunker_type::by_norm) {
+  if (Codec::chunker_type::by_norm) {
     using scalar = typename Codec::norm_scalar;
     energy =
       weighted_energy(args, chunk, ctx.load(static_cast<scalar const*>(args.agreed) + chunk));

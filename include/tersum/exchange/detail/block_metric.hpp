@@ -36,17 +36,11 @@ template <bool Edge, bool InRows = Edge, class Codec, class Element, class Conte
                                             own_chunk<Codec> const& mine,
                                             float (&scales)[32])
 {
-  auto const* const from        = args.metric.scales + mine.offset;
-  [[maybe_unused]] bool at_once = moves_in_eights<Codec::chunk_size>(from, mine.length);
+  auto const* const from = args.metric.scales + mine.offset;
+  bool const at_once     = moves_in_eights<Codec::chunk_size>(from, mine.length);
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
-    if constexpr (InRows == Edge) {
-      load_eights<Edge>(ctx, mine, from, r, scales + 8 * r);
-    } else if (at_once) {
-      load_quarter<false>(ctx, mine, mine.active, from, r, scales + 8 * r);
-    } else {
-      load_quarter<true>(ctx, mine, mine.active, from, r, scales + 8 * r);
-    }
+    load_either_way<Edge, InRows>(ctx, mine, from, at_once, r, scales + 8 * r);
   }
   std::uint32_t const largest = Context::bits(thread_norm<32>::largest(ctx, scales));
   return Context::from_bits(

@@ -65,7 +65,7 @@ template <class Codec, class Element>
                                             std::uint64_t offset)
 {
   bool const aligned = reinterpret_cast<std::uintptr_t>(args.gradient + offset) % 16 == 0;
-  if constexpr (in_metric<Codec>) {
+  if (in_metric<Codec>) {
     if (reinterpret_cast<std::uintptr_t>(args.metric.scales + offset) % 16 != 0) { return false; }
   }
   return aligned && (!feeds_back<Codec> || publishing<Codec> ||
@@ -161,7 +161,7 @@ template <bool Edge,
 {
   constexpr bool both   = Edge && Regular;
   own_chunk<Codec> mine = number_chunk<Codec>(ctx, Edge && !Regular ? 0 : first_chunk);
-  if constexpr (Edge && !Regular && !Codec::rotates_all) {
+  if (Edge && !Regular && !Codec::rotates_all) {
     constexpr unsigned in_group = chunks_of_group<Codec>;
     auto const number           = static_cast<std::uint32_t>(mine.chunk);
     mine.chunk = edge_group<in_group>(args, first_chunk, number / in_group) + number % in_group;
@@ -169,7 +169,7 @@ template <bool Edge,
   mine.active = mine.chunk < args.chunks;
   if (mine.active) {
     if constexpr (Ordered) { mine.chunk = ctx.load(args.selection.order + mine.chunk); }
-    if constexpr (Codec::rotates_all) {
+    if (Codec::rotates_all) {
       mine.offset = mine.chunk * Codec::chunk_size;
       mine.length = Codec::chunk_size;
       mine.active = !Edge;
@@ -189,7 +189,7 @@ template <bool Edge,
 template <class Codec, class Context>
 [[nodiscard]] TERSUM_BODY bool all_idle(Context const& ctx, own_chunk<Codec>& mine)
 {
-  if constexpr (own_chunk<Codec>::hadamard::threads >= 32) {
+  if (own_chunk<Codec>::hadamard::threads >= 32) {
     bool const idle = !mine.active;
     mine.active     = true;
     return idle;

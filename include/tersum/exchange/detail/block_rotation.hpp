@@ -56,7 +56,7 @@ TERSUM_BODY void load_pairs(Context const& ctx,
   Element const* const chunk = args.gradient + mine.offset;
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
-    if constexpr (Edge) {
+    if (Edge) {
       std::uint32_t eight[8];
       edge_rows<Codec>{mine}.load(ctx, r, eight, [&](unsigned at) {
         return static_cast<std::uint32_t>(ctx.load(chunk + at + r * quarter).bits);

@@ -82,7 +82,7 @@ TERSUM_BODY void encode_scaled_casts(Context const& ctx,
   payload_place place{};
   if (mine.active) { place = find_place(args, mine.chunk); }
   bool const stays = place.level == 0;
-  if constexpr (!feeds_back<Codec>) { mine.active = mine.active & !stays; }
+  mine.active      = mine.active & (feeds_back<Codec> | !stays);
   if (all_idle(ctx, mine)) { return; }
   // The payload and its chunks are aligned to 16 bytes.
   wire_element* const wire =
@@ -166,12 +166,9 @@ TERSUM_BODY void decode_scaled_casts(Context const& ctx,
     sound = sound & is_finite(v[i]);
     v[i]  = Context::multiply(v[i], share);
   }
-  if constexpr (keeps_metric<Codec>) {
-    leave_metric<Edge>(ctx, args, mine, v);
-  } else {
-    if (!sound) { raise_flag(args); }
-    multiply_by_scales<Edge>(ctx, args, sent, v);
-  }
+  // Scales that the library keeps follow zeros, too; sums were inspected before.
+  if (!keeps_metric<Codec> && !sound) { raise_flag(args); }
+  leave_metric<Edge>(ctx, args, keeps_metric<Codec> ? mine : sent, v);
   store_coordinates<Edge>(ctx, args.gradient, mine, v);
 }
 

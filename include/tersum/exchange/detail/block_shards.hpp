@@ -108,13 +108,7 @@ TERSUM_BODY void load_published(chunk_in_lanes<true, InRows, Codec, Element, Con
                        reinterpret_cast<std::uintptr_t>(other) % 16 == 0;
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
-    if constexpr (InRows) {
-      load_eights<true>(own.ctx, own.mine, from, r, v + 8 * r, other, join);
-    } else if (at_once) {
-      load_quarter<false>(own.ctx, own.mine, own.mine.active, from, r, v + 8 * r, other, join);
-    } else {
-      load_quarter<true>(own.ctx, own.mine, own.mine.active, from, r, v + 8 * r, other, join);
-    }
+    load_either_way<true, InRows>(own.ctx, own.mine, from, at_once, r, v + 8 * r, other, join);
   }
 }
 
@@ -166,13 +160,7 @@ TERSUM_BODY void keep_published(Context const& ctx, exchange_args<Codec, Element
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
     float before[8];
-    if constexpr (InRows) {
-      load_eights<true>(ctx, own.mine, kept, r, before);
-    } else if (at_once) {
-      load_quarter<false>(ctx, own.mine, own.mine.active, kept, r, before);
-    } else {
-      load_quarter<true>(ctx, own.mine, own.mine.active, kept, r, before);
-    }
+    load_either_way<true, InRows>(ctx, own.mine, kept, at_once, r, before);
     TERSUM_UNROLL
     for (int j = 0; j < 8; ++j) {
       int const i       = 8 * r + j;

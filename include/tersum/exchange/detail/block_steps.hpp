@@ -291,13 +291,13 @@ TERSUM_BODY void finish_tensors(Context const& ctx, exchange_args<Codec, Element
   double sums[static_cast<std::size_t>(count)] = {};
   auto const term                              = [&](auto& sum, std::uint64_t chunk) {
     chunk_step const step = args.steps[chunk];
-    if constexpr (saturates<Codec>) {
+    if (saturates<Codec>) {
       sum[count_of_lanes] = sum[count_of_lanes] + static_cast<double>(step.saturated);
     }
-    if constexpr (tracks<Codec>) {
+    if (tracks<Codec>) {
       if (stays_behind<Codec>(step)) { return; }
       sum[0] = add_energy(sum[0], step);
-      if constexpr (norms_travel<Codec>) {
+      if (norms_travel<Codec>) {
         sum[count - 1] = sum[count - 1] + static_cast<double>(to_float(agreed[chunk]));
       }
     }
