@@ -10,7 +10,6 @@
 
 #include <tersum/quantize/detail/block_decode.hpp>
 #include <tersum/quantize/detail/block_encode.hpp>
-#include <tersum/quantize/detail/block_round.hpp>
 #include <tersum/tersum.hpp>
 
 #include <doctest/doctest.h>

@@ -8,7 +8,7 @@
 
 #include "mismatches.hpp"
 
-#include <tersum/quantize/detail/cell_places.hpp>
+#include <tersum/quantize/detail/codebook_cells.hpp>
 
 #include <bit>
 #include <cmath>

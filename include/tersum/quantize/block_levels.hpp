@@ -68,7 +68,12 @@ struct block_levels {
     if constexpr (detail::in_lanes<Codebook>) {
       return detail::codebook_lanes<Codebook>::code_values(ctx, root, v, packed);
     } else {
-      return detail::code_values_alone<Codebook>(root, v, packed);
+      float product = 0.0f;
+      TERSUM_UNROLL
+      for (int k = 0; k < 32; ++k) {
+        codes::put(packed, k, detail::code_value<Codebook>(v[k], root, product));
+      }
+      return product;
     }
   }
 
@@ -82,7 +87,10 @@ struct block_levels {
     if constexpr (detail::in_lanes<Codebook>) {
       detail::codebook_lanes<Codebook>::add_codes(ctx, packed, scale, v);
     } else {
-      detail::add_codes_alone<Codebook>(ctx, packed, scale, v);
+      TERSUM_UNROLL
+      for (int k = 0; k < 32; ++k) {
+        v[k] = Context::fma(detail::level_of_code<Codebook>(codes::get(packed, k)), scale, v[k]);
+      }
     }
   }
 
@@ -110,6 +118,8 @@ struct block_levels {
   }
 
  private:
+  using codes = thread_codes<words>;
+
   [[nodiscard]] TERSUM_BODY static std::uint64_t first(chunk const& mine)
   {
     return (mine.chunk * (Size / 32) + mine.thread) * words;

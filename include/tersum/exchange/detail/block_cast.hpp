@@ -26,13 +26,6 @@ namespace tersum::inline v0::detail {
 template <class Context>
 inline constexpr int cast_threads = tuning_of<Context>.cuda.cast_threads;
 
-//! @brief Sets the flag of the exchange if a sum is not finite. Every rank sees the same sum, and sets the same flag.
-template <class Codec, class Element>
-TERSUM_BODY void flag_non_finite(exchange_args<Codec, Element> const& args, float sum)
-{
-  if (!is_finite(sum)) { raise_flag(args); }
-}
-
 //! @brief Converts a chunk of `Size` coordinates by so many threads that `Count` are done at once: a thread's eight where the chunk is
 //! whole, and source and target are aligned; otherwise each time as many neighbours as there are threads, which fill sectors.
 //! @tparam Eight  An `eight_of`.
@@ -241,7 +234,30 @@ TERSUM_BODY void cast_chunks(Context const& ctx, exchange_args<Codec, Element> c
   }
 }
 
-//! @brief Copies bypassing tensors to the wire when `Encode`, otherwise back with the mean. One block a tensor.
+//! @brief Whether what this rank has of bypassing tensors is what lies in its shard.
+template <bool Encode, class Codec>
+inline constexpr bool bypasses_shard = Encode ? publishing<Codec> : ending_in_shards<Codec>;
+
+//! @brief Where a bypassing coordinate lies in this rank's gradient: null where that is its shard, and it lies in another.
+//! @{
+template <bool Encode, class Codec, class Element>
+[[nodiscard]] TERSUM_BODY Element* bypassed_at(exchange_args<Codec, Element> const& args,
+                                               std::uint64_t at)
+{
+  return args.gradient + at;
+}
+template <bool Encode, class Codec, class Element>
+requires bypasses_shard<Encode, Codec>
+[[nodiscard]] TERSUM_BODY Element* bypassed_at(exchange_args<Codec, Element> const& args,
+                                               std::uint64_t at)
+{
+  bool const is_own = at >= args.parts.begin && at < args.parts.end;
+  return is_own ? args.gradient + (at - args.parts.begin) : nullptr;
+}
+//! @}
+
+//! @brief Copies bypassing tensors to the wire when `Encode`, otherwise back: the mean, or what is published. One block a tensor, or a
+//! piece of one.
 template <bool Encode, class Codec, class Element, class Context>
 TERSUM_BODY void bypass_tensors(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
@@ -249,20 +265,19 @@ TERSUM_BODY void bypass_tensors(Context const& ctx, exchange_args<Codec, Element
   if (record.chunks != 0) { return; }
   float const share = Context::divide_moderate(1.0f, static_cast<float>(args.world));
   for (std::uint64_t i = ctx.thread_rank(); i < record.size; i += ctx.block_threads()) {
-    if constexpr (Encode) {
-      ctx.store(args.bypass + record.bypass + i,
-                Context::value(ctx.load(args.gradient + record.offset + i)));
+    float* const wire = args.bypass + record.bypass + i;
+    auto const move   = [&](auto const& of) {
+      Element* const own = bypassed_at<Encode>(args, record.offset + i);
+      if (!bypasses_shard<Encode, Codec> || own != nullptr) { of(own); }
+    };
+    if (Encode) {
+      move([&](Element const* own) { ctx.store(wire, Context::value(ctx.load(own))); });
     } else {
-      float const sum = ctx.load(args.bypass + record.bypass + i);
-      flag_non_finite(args, sum);
-      Element const mean = Context::template element<Element>(Context::multiply(sum, share));
-      if constexpr (ending_in_shards<Codec>) {
-        std::uint64_t const at = record.offset + i;
-        if (at < args.parts.begin || at >= args.parts.end) { continue; }
-        ctx.store(args.gradient + (at - args.parts.begin), mean);
-      } else {
-        ctx.store(args.gradient + record.offset + i, mean);
-      }
+      float const sum = ctx.load(wire);
+      if (!is_finite(sum)) { raise_flag(args); }
+      Element const mean =
+        Context::template element<Element>(publishing<Codec> ? sum : Context::multiply(sum, share));
+      move([&](Element* own) { ctx.store(own, mean); });
     }
   }
 }

@@ -20,7 +20,6 @@
 #include <tersum/exchange/detail/steps.hpp>
 #include <tersum/quantize/detail/block_decode.hpp>
 #include <tersum/quantize/detail/block_encode.hpp>
-#include <tersum/quantize/detail/block_round.hpp>
 #include <tersum/quantize/detail/fragment_decode.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/philox.hpp>

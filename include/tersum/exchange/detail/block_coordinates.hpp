@@ -220,6 +220,40 @@ TERSUM_BODY void store_coordinates(Context const& ctx,
   }
 }
 
+//! @brief Writes those coordinates of a chunk that lie in this rank's shard to the shard. All threads of the warp call it.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void store_in_shard(Context const& ctx,
+                                exchange_args<Codec, Element> const& args,
+                                own_chunk<Codec> const& mine,
+                                float const (&v)[32])
+{
+  auto const begin     = static_cast<std::int64_t>(mine.offset - args.parts.begin);
+  Element* const chunk = args.gradient + begin;
+  int const before     = begin < 0 ? static_cast<int>(-begin) : 0;
+  // What there is of the chunk up to the end of the shard.
+  own_chunk<Codec> in_shard = mine;
+  std::uint64_t const left  = args.parts.end - mine.offset;
+  if (left < static_cast<std::uint64_t>(mine.length)) { in_shard.length = static_cast<int>(left); }
+  bool const at_once =
+    !mine.active || (before == 0 && moves_in_eights<Codec::chunk_size>(chunk, in_shard.length));
+  if (ctx.warp_max(at_once ? 0u : 1u) == 0) {
+    TERSUM_UNROLL
+    for (int r = 0; r < 4; ++r) {
+      store_quarter<false>(ctx, mine, mine.active, v + 8 * r, chunk, r);
+    }
+    return;
+  }
+  edge_rows<Codec> const rows{in_shard};
+  TERSUM_UNROLL
+  for (int r = 0; r < 4; ++r) {
+    rows.store(ctx, r, v + 8 * r, [&](unsigned at, float value) {
+      if (static_cast<int>(at) >= before - r * rows.quarter) {
+        ctx.store(chunk + at + r * rows.quarter, Context::template finite_element<Element>(value));
+      }
+    });
+  }
+}
+
 //! @brief Whether a thread has rows copied out of shared memory, as from sm_90 on.
 template <class Context>
 inline constexpr bool copies_rows = requires(Context const& ctx, void* row)

@@ -72,6 +72,32 @@ template <class Codec, class Element>
                      reinterpret_cast<std::uintptr_t>(args.residual + offset) % 16 == 0);
 }
 
+//! @brief Whether an array is null or can be moved sixteen bytes at a time from there on.
+[[nodiscard]] inline bool begins_aligned(auto const* array, std::uint64_t at)
+{
+  return array == nullptr || reinterpret_cast<std::uintptr_t>(array + at) % 16 == 0;
+}
+
+//! @brief Whether what kernels of owned chunks move of a tensor besides codes can be moved so: scales of a metric, and what this rank
+//! publishes.
+//! @{
+template <class Codec, class Element>
+[[nodiscard]] bool is_owned_aligned(exchange_args<Codec, Element> const& args,
+                                    tensor_record const& record)
+{
+  return begins_aligned(args.metric.scales, record.offset);
+}
+template <publishing Codec, class Element>
+[[nodiscard]] bool is_owned_aligned(exchange_args<Codec, Element> const& args,
+                                    tensor_record const& piece)
+{
+  if (piece.offset < args.parts.begin || piece.offset >= args.parts.end) { return true; }
+  std::uint64_t const at = piece.offset - args.parts.begin;
+  return begins_aligned(args.gradient, at) && begins_aligned(args.parts.held, at) &&
+         begins_aligned(args.residual, at) && begins_aligned(args.metric.scales, piece.offset);
+}
+//! @}
+
 //! @brief Bytes of a coordinate in that one of these arrays which has the shortest.
 template <class Codec, class Element>
 inline constexpr std::size_t bytes_of_coordinate =

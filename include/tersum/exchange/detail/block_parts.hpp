@@ -34,40 +34,6 @@ inline constexpr chunk_grid two_shot_grid{.chunks_a_block = grid_of<Codec>.chunk
                                           .shared =
                                             grid_of<Codec>.shared + codebook_room<Codec>() * 4};
 
-//! @brief Writes those coordinates of a chunk that lie in this rank's shard to the shard. All threads of the warp call it.
-template <class Codec, class Element, class Context>
-TERSUM_BODY void store_in_shard(Context const& ctx,
-                                exchange_args<Codec, Element> const& args,
-                                own_chunk<Codec> const& mine,
-                                float const (&v)[32])
-{
-  auto const begin     = static_cast<std::int64_t>(mine.offset - args.parts.begin);
-  Element* const chunk = args.gradient + begin;
-  int const before     = begin < 0 ? static_cast<int>(-begin) : 0;
-  // What there is of the chunk up to the end of the shard.
-  own_chunk<Codec> in_shard = mine;
-  std::uint64_t const left  = args.parts.end - mine.offset;
-  if (left < static_cast<std::uint64_t>(mine.length)) { in_shard.length = static_cast<int>(left); }
-  bool const at_once =
-    !mine.active || (before == 0 && moves_in_eights<Codec::chunk_size>(chunk, in_shard.length));
-  if (ctx.warp_max(at_once ? 0u : 1u) == 0) {
-    TERSUM_UNROLL
-    for (int r = 0; r < 4; ++r) {
-      store_quarter<false>(ctx, mine, mine.active, v + 8 * r, chunk, r);
-    }
-    return;
-  }
-  edge_rows<Codec> const rows{in_shard};
-  TERSUM_UNROLL
-  for (int r = 0; r < 4; ++r) {
-    rows.store(ctx, r, v + 8 * r, [&](unsigned at, float value) {
-      if (static_cast<int>(at) >= before - r * rows.quarter) {
-        ctx.store(chunk + at + r * rows.quarter, Context::template finite_element<Element>(value));
-      }
-    });
-  }
-}
-
 //! @brief A chunk in the hand of the threads that share it: what the sentences of `part_stages.hpp` ask of it, to a thread.
 //! @tparam Edge    Whether coordinates may be missing, or the chunk not aligned to 16 bytes.
 //! @tparam InRows  Of the scales of a metric, as `load_scales` has it.
@@ -198,9 +164,7 @@ struct chunk_in_lanes {
   //! Adds `factor` times the decoded chunk of a part to the values in wire order.
   TERSUM_BODY void add(std::uint32_t const* part, float factor, float (&v)[32]) const
   {
-    if constexpr (!in_step) {
-      if (!travels()) { return; }
-    }
+    if (!in_step && !travels()) { return; }
     float const scale = Context::multiply(scale_in(part), factor);
     at_level_of(map, args.codec, place.level, [&](auto const& codec) {
       using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
@@ -233,7 +197,7 @@ struct chunk_in_lanes {
   //! Flips signs and rotates, from the loaded arrangement to the order of the wire. Without a rotation nothing changes.
   TERSUM_BODY void to_wire(float (&v)[32]) const
   {
-    if constexpr (rotates) {
+    if (rotates) {
       rotate_loaded<true>(ctx, args, mine, storage, v);
       hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
     }
@@ -246,7 +210,7 @@ struct chunk_in_lanes {
   template <std::uint32_t ByPredicates = 0>
   TERSUM_BODY void rotate_back(float (&v)[32], float by = unit, bool flips = true) const
   {
-    if constexpr (rotates) {
+    if (rotates) {
       hadamard::to_loaded(ctx, v, storage, mine.thread, mine.first);
       rotate_loaded<false, ByPredicates>(ctx, args, mine, storage, v, flips);
       TERSUM_UNROLL
@@ -293,7 +257,15 @@ struct chunk_in_lanes {
     rotate_back<predicates>(v, late, !decodes_zeros || scale > 0.0f);
     if (!settle(scale, v)) { return; }
     leave_metric<Edge>(ctx, args, mine, v);
-    add_held(v);
+    if (codes_differences<Codec>) {  // to what all ranks hold
+      float held[32];
+      TERSUM_UNROLL
+      for (int r = 0; r < 4; ++r) {
+        load_eights<Edge>(ctx, mine, args.gradient + mine.offset, r, held + 8 * r);
+      }
+      TERSUM_UNROLL
+      for (int i = 0; i < 32; ++i) { v[i] = Context::add(held[i], v[i]); }
+    }
     store_row<Edge>(ctx, args.gradient, mine, storage, v);
   }
 
@@ -320,11 +292,15 @@ struct chunk_in_lanes {
   //! Writes what the owner keeps of a chunk of its part, of which so much was lost.
   TERSUM_BODY void keep_owned(float (&v)[32]) const
   {
-    if constexpr (rotates) { hadamard::synchronize(ctx); }
+    if (rotates) { hadamard::synchronize(ctx); }
     rotate_back(v);
     // Parts begin anywhere among the chunks, so that none of them counts as regular.
     multiply_by_scales<true, InRows>(ctx, args, mine, v);
-    clear_padding(v);
+    // What divided by a scale without a coordinate has left beyond the end of a chunk.
+    TERSUM_UNROLL
+    for (int i = 0; in_metric<Codec> && i < 32; ++i) {
+      if (mine.coordinate(i) >= mine.length) { v[i] = 0.0f; }
+    }
     if (!mine.active) { return; }
     round_to_kept<residual_element<Codec>>(mine, draw_of_kept(args, mine.chunk, second_rank), v);
     TERSUM_UNROLL
@@ -348,53 +324,19 @@ struct chunk_in_lanes {
     for (int k = 0; k < 32; ++k) { v[k] = 0.0f; }
   }
 
-  //! What divided by a scale without a coordinate has left beyond the end of a chunk.
-  //! @{
-  TERSUM_BODY void clear_padding(float (&)[32]) const {}
-  TERSUM_BODY void clear_padding(float (&v)[32]) const requires in_metric<Codec>
-  {
-    TERSUM_UNROLL
-    for (int i = 0; i < 32; ++i) {
-      if (mine.coordinate(i) >= mine.length) { v[i] = 0.0f; }
-    }
-  }
-  //! @}
-
   //! Makes zeros or NaNs, by `scale`, of a chunk that has not travelled. Of differences that are not finite nothing is stored.
-  //! @{
   TERSUM_BODY bool settle(float scale, float (&v)[32])
   {
-    if (!decodes_zeros && !(scale > 0.0f)) {
+    if (codes_differences<Codec>) {
+      bool const moves = scale > 0.0f && is_finite(scale);
+      if (!Edge && own_chunk<Codec>::threads >= 32) { return moves; }
+      mine.active = mine.active && moves;  // others of the warp go on to barriers
+    } else if (!decodes_zeros && !(scale > 0.0f)) {
       TERSUM_UNROLL
       for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(0.0f, scale); }
     }
     return true;
   }
-  TERSUM_BODY bool settle(float scale, float (&)[32]) requires codes_differences<Codec>
-  {
-    bool const moves = scale > 0.0f && is_finite(scale);
-    if constexpr (Edge || own_chunk<Codec>::threads < 32) {  // others of the warp go on to barriers
-      mine.active = mine.active && moves;
-      return true;
-    }
-    return moves;
-  }
-  //! @}
-
-  //! Adds to decoded differences what all ranks hold.
-  //! @{
-  TERSUM_BODY void add_held(float (&)[32]) const {}
-  TERSUM_BODY void add_held(float (&v)[32]) const requires codes_differences<Codec>
-  {
-    float held[32];
-    TERSUM_UNROLL
-    for (int r = 0; r < 4; ++r) {
-      load_eights<Edge>(ctx, mine, args.gradient + mine.offset, r, held + 8 * r);
-    }
-    TERSUM_UNROLL
-    for (int i = 0; i < 32; ++i) { v[i] = Context::add(held[i], v[i]); }
-  }
-  //! @}
 
   //! Where the owner keeps a thread's eight coordinates of quarter r.
   [[nodiscard]] TERSUM_BODY residual_element<Codec>* kept(int r) const

@@ -12,11 +12,10 @@
 #include <tersum/exchange/detail/block_coding.hpp>
 #include <tersum/exchange/detail/block_measure.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
+#include <tersum/exchange/detail/block_part_stages.hpp>
 #include <tersum/exchange/detail/block_scaled_cast.hpp>
-#include <tersum/exchange/detail/block_shards.hpp>
 #include <tersum/exchange/detail/block_steps.hpp>
-#include <tersum/exchange/detail/block_two_shot.hpp>
-#include <tersum/quantize/detail/block_round.hpp>
+#include <tersum/quantize/detail/block_encode.hpp>
 #include <tersum/tuning.hpp>
 
 #include <cstdint>

@@ -42,18 +42,13 @@ class launch_list {
   //! The first failure.
   [[nodiscard]] status result() const { return result_; }
 
-  template <class Kernel>
-  void operator()(Kernel const& kernel, std::uint64_t blocks)
-  {
-    if (result_.ok()) { result_ = executor_.run(kernel, blocks, args_); }
-  }
+  void operator()(auto const& kernel, std::uint64_t blocks) { launch(kernel, blocks, args_); }
 
   //! One thread for each of `count`.
   template <class Kernel>
   void threads(Kernel const& kernel, std::uint64_t count)
   {
-    constexpr std::uint64_t a_block = Kernel::template threads<Codec, tuning_of<Executor>>;
-    (*this)(kernel, (count + a_block - 1) / a_block);
+    (*this)(kernel, blocks_of(count, Kernel::template threads<Codec, tuning_of<Executor>>));
   }
 
   //! Launches Kernel<false> for the regular chunks and Kernel<true> for the edges, each over the chunks that may be such.
@@ -65,27 +60,27 @@ class launch_list {
               std::uint64_t in_group = chunks_of_group<Codec>,
               std::uint64_t together = 1)
   {
-    auto const launch = [&](auto kernel, std::uint64_t first, std::uint64_t count) {
+    auto const launch_from = [&](auto kernel, std::uint64_t first, std::uint64_t count) {
       kernel.first = first;
-      if (count > 0) { (*this)(kernel, (count + a_block - 1) / a_block); }
+      if (count > 0) { (*this)(kernel, blocks_of(count, a_block)); }
     };
     std::uint64_t const all = plan_.chunks();
     if constexpr (Codec::rotates_all) {
-      launch(Kernel<false>{}, 0, all);
+      launch_from(Kernel<false>{}, 0, all);
     } else if (all > 0) {
       record_facts const facts = find_facts();
       // Where there is one tensor, only the last chunk can be short.
       std::uint64_t const whole = minimum(plan_.coordinates() / Codec::chunk_size, all);
       // In the order of widths the short one lies anywhere.
       bool const ends = plan_.tensors() == 1 && !orders_chunks<Codec>;
-      if (facts.whole) { launch(Kernel<false>{}, 0, ends ? whole : all); }
+      if (facts.whole) { launch_from(Kernel<false>{}, 0, ends ? whole : all); }
       if (facts.cut || facts.ends % together != 0 || facts.end > 0) {
         std::uint64_t const begin = minimum(facts.begin, all), end = facts.end;
         edge_groups const groups{.first = static_cast<std::uint32_t>(begin / in_group),
                                  .ends  = static_cast<std::uint32_t>(plan_.tensors())};
         std::uint64_t const others =
           begin < end ? (end + in_group - 1) / in_group - begin / in_group : 0;
-        launch(Kernel<true>{}, groups.bits(), (plan_.tensors() + others) * in_group);
+        launch_from(Kernel<true>{}, groups.bits(), (plan_.tensors() + others) * in_group);
       }
     }
   }
@@ -102,25 +97,16 @@ class launch_list {
   }
 
   //! Launches a kernel that adds up over the chunks of tensors. Without chunks one block adds up nothing.
-  template <class Kernel>
-  void tensors(Kernel const& kernel)
+  void tensors(auto const& kernel)
   {
     auto args = args_;
     if (plan_.chunks() == 0) { args.tensors = 0; }
     std::uint64_t const blocks = tensor_blocks(args.tensors, plan_.chunks());
-    if (result_.ok()) { result_ = executor_.run(kernel, maximum(blocks, std::uint64_t{1}), args); }
-  }
-
-  //! Launches a kernel over so many chunks, regular or not.
-  template <class Kernel>
-  void all_chunks(Kernel const& kernel, std::uint64_t count)
-  {
-    constexpr std::uint64_t a_block = grid_of<Codec>.chunks_a_block;
-    (*this)(kernel, (count + a_block - 1) / a_block);
+    launch(kernel, maximum(blocks, std::uint64_t{1}), args);
   }
 
   //! Launches a kernel over as many chunks as a rank may own.
-  void owned(auto const& kernel) { all_chunks(kernel, plan_.owned_chunks()); }
+  void owned(auto const& kernel) { (*this)(kernel, blocks_of(plan_.owned_chunks())); }
 
   //! The same of Kernel<InRows>: in rows where what it moves is not aligned.
   template <template <bool> class Kernel>
@@ -133,7 +119,7 @@ class launch_list {
   {
     bool aligned = true;
     plan_.for_each_record([&](tensor_record const& record) {
-      aligned = aligned && (record.chunks == 0 || moves_at_once(record));
+      aligned = aligned && (record.chunks == 0 || is_owned_aligned(args_, record));
     });
     aligned ? owned(Kernel<false>{}) : owned(Kernel<true>{});
   }
@@ -165,8 +151,7 @@ class launch_list {
   }
 
   //! Launches a kernel in at most so many blocks, which wait for each other.
-  template <class Kernel>
-  void together(Kernel const& kernel, std::uint64_t blocks)
+  void together(auto const& kernel, std::uint64_t blocks)
   {
     if (result_.ok()) { result_ = run_together(executor_, kernel, blocks, args_); }
   }
@@ -216,7 +201,7 @@ class launch_list {
   void run(stage::recompress)
   {
     if (plan_.part_bytes() == 0) { return; }
-    clear_rests(args_.parts.gathered, args_.rank, 1, [&] { return make_mean_map(args_); });
+    clear_rests(args_.parts.gathered, args_.rank, 1);
     recompress();
   }
 
@@ -225,11 +210,7 @@ class launch_list {
 
   void run(stage::finish)
   {
-    if (adds_up_at_end<Codec>) {
-      tensors(finish_kernel{});
-    } else {
-      (*this)(finish_kernel{}, 1);
-    }
+    adds_up_at_end<Codec> ? tensors(finish_kernel{}) : (*this)(finish_kernel{}, 1);
   }
   //! @}
 
@@ -246,7 +227,7 @@ class launch_list {
   void run(stage::encode) requires has_steps<Codec>
   {
     if constexpr (derives_in_encode<Codec>) {
-      if (derives_late()) { return all_chunks(derive_and_encode_kernel{}, plan_.chunks()); }
+      if (derives_late()) { return (*this)(derive_and_encode_kernel{}, blocks_of(plan_.chunks())); }
     }
     chunks<encode_kernel>();
   }
@@ -254,7 +235,7 @@ class launch_list {
   {
     if (plan_.payload_bytes() == 0) { return; }
     auto const parts = copying<Codec> ? 1 : static_cast<std::uint64_t>(plan_.ranks().size);
-    clear_rests(args_.payload, 0, parts, [&] { return make_part_map(args_); });
+    clear_rests(args_.payload, 0, parts);
     chunks<encode_parts_kernel>();
   }
   void run(stage::encode) requires sharding<Codec>
@@ -268,11 +249,8 @@ class launch_list {
   }
   void run(stage::encode) requires publishing<Codec>
   {
-    std::uint64_t const chunks = plan_.owned_chunks();
-    if (chunks == 0) { return; }
-    if (chunks % 4 != 0) {  // zeros between scales and codes
-      (*this)(clear_parts_kernel{{}, args_.parts.gathered, args_.rank}, 1);
-    }
+    if (plan_.owned_chunks() == 0) { return; }
+    clear_rests(args_.parts.gathered, args_.rank, 1);
     owned<publish_kernel>();
     keep_lost_of_shard();
   }
@@ -294,20 +272,16 @@ class launch_list {
   void run(stage::decode) requires(has_steps<Codec>&& summing<Codec>)
   {
     auto const whole = as_of_whole(args_);
-    bool regular = false, edges = false;
+    record_facts facts;
     plan_.for_each_record([&](tensor_record const& record) {
-      if (record.chunks == 0 || !is_own(whole, record)) { return; }
-      bool const aligned = is_aligned(whole, record.offset);
-      regular            = regular || (aligned && record.size >= Codec::chunk_size);
-      edges              = edges || !aligned || record.size % Codec::chunk_size != 0;
+      if (!is_own(whole, record)) { return; }
+      facts.add(record, Codec::chunk_size, is_aligned(whole, record.offset));
     });
-    constexpr std::uint64_t a_block = grid_of<Codec>.chunks_a_block;
-    std::uint64_t const blocks      = (whole.parts.chunks + a_block - 1) / a_block;
-    auto const launch               = [&](auto const& kernel) {
-      if (result_.ok()) { result_ = executor_.run(kernel, blocks, whole); }
-    };
-    if (regular) { launch(decode_kernel<false>{{whole.parts.first}, {}}); }
-    if (edges) { launch(decode_kernel<true>{{whole.parts.first}, {}}); }
+    std::uint64_t const blocks = blocks_of(whole.parts.chunks);
+    if (facts.whole) { launch(decode_kernel<false>{{whole.parts.first}, {}}, blocks, whole); }
+    if (facts.cut || facts.end > 0) {
+      launch(decode_kernel<true>{{whole.parts.first}, {}}, blocks, whole);
+    }
   }
   void run(stage::decode) requires sharding<Codec> { owned<add_shard_kernel>(); }
 
@@ -321,26 +295,16 @@ class launch_list {
   //! @}
 
  private:
-  //! Whether what kernels of owned chunks move of a tensor besides codes can be moved sixteen bytes at a time: scales of a metric, and what
-  //! this rank publishes.
-  //! @{
-  [[nodiscard]] bool moves_at_once(tensor_record const& record) const
+  void launch(auto const& kernel, std::uint64_t blocks, exchange_args<Codec, Element> const& args)
   {
-    return begins_aligned(args_.metric.scales, record.offset);
+    if (result_.ok()) { result_ = executor_.run(kernel, blocks, args); }
   }
-  [[nodiscard]] bool moves_at_once(tensor_record const& piece) const requires publishing<Codec>
-  {
-    if (piece.offset < args_.parts.begin || piece.offset >= args_.parts.end) { return true; }
-    std::uint64_t const at = piece.offset - args_.parts.begin;
-    return begins_aligned(args_.gradient, at) && begins_aligned(args_.parts.held, at) &&
-           begins_aligned(args_.residual, at) && begins_aligned(args_.metric.scales, piece.offset);
-  }
-  //! @}
 
-  //! Whether an array is null or can be moved so from there on.
-  [[nodiscard]] static bool begins_aligned(auto const* array, std::uint64_t at)
+  //! The blocks of so many chunks, or whatever a block has `a_block` of.
+  [[nodiscard]] static std::uint64_t blocks_of(
+    std::uint64_t count, std::uint64_t a_block = grid_of<Codec>.chunks_a_block)
   {
-    return array == nullptr || reinterpret_cast<std::uintptr_t>(array + at) % 16 == 0;
+    return (count + a_block - 1) / a_block;
   }
 
   //! The records of shards in a new state.
@@ -369,11 +333,11 @@ class launch_list {
 
   //! Clears what codes and scales leave free of so many parts from `first` on, where they do: the last of equal parts has the fewest
   //! chunks. What is chosen only the device knows.
-  //! @param map  Gives their map.
-  void clear_rests(std::uint32_t* parts, std::uint32_t first, std::uint64_t count, auto const& map)
+  void clear_rests(std::uint32_t* parts, std::uint32_t first, std::uint64_t count)
   {
     if (!selects<Codec>) {
-      part_rest const rest = map().rest_of(first + static_cast<std::uint32_t>(count) - 1);
+      auto const last      = first + static_cast<std::uint32_t>(count) - 1;
+      part_rest const rest = map_of_parts(args_, parts).rest_of(last);
       if (rest.begin >= rest.end) { return; }
     }
     (*this)(clear_parts_kernel{{}, parts, first}, count);

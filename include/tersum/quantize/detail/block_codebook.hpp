@@ -13,11 +13,8 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/std.hpp>
-#include <tersum/quantize/detail/cell_grid.hpp>
-#include <tersum/quantize/detail/cell_places.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/quantize/detail/codebook_cells.hpp>
-#include <tersum/types.hpp>
 
 namespace tersum::inline v0::detail {
 
@@ -360,20 +357,6 @@ TERSUM_BODY float code_values(Context const& ctx,
   return product;
 }
 
-//! @brief The same of any codebook, without tables. No code of values that are not finite travels.
-template <codebook Quantizer>
-TERSUM_BODY float code_values_alone(float scale,
-                                    float const (&v)[32],
-                                    std::uint32_t (&words)[Quantizer::bits])
-{
-  float product = 0.0f;
-  TERSUM_UNROLL
-  for (int k = 0; k < 32; ++k) {
-    thread_codes<Quantizer::bits>::put(words, k, code_value<Quantizer>(v[k], scale, product));
-  }
-  return product;
-}
-
 //! @brief Adds scale times the level of code k of a thread's words to its value k.
 template <class Quantizer, class Context>
 TERSUM_BODY void add_level(Context const&,
@@ -390,20 +373,6 @@ TERSUM_BODY void add_level(Context const&,
   std::uint32_t const level = Context::bits(levels[code & (Quantizer::magnitudes - 1u)]);
   std::uint32_t const sign  = (code >> (bits - 1) & 1u) << 31;
   v[k]                      = Context::fma(Context::from_bits(level ^ sign), scale, v[k]);
-}
-
-//! @brief Adds scale times the levels of a thread's codes to its values, of any codebook, without tables.
-template <codebook Quantizer, class Context>
-TERSUM_BODY void add_codes_alone(Context const&,
-                                 std::uint32_t const (&words)[Quantizer::bits],
-                                 float scale,
-                                 float (&v)[32])
-{
-  TERSUM_UNROLL
-  for (int k = 0; k < 32; ++k) {
-    std::uint32_t const code = thread_codes<Quantizer::bits>::get(words, k);
-    v[k]                     = Context::fma(level_of_code<Quantizer>(code), scale, v[k]);
-  }
 }
 
 //! @brief Whether a warp decodes in step from the lanes of a codebook.

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The code of a value under a codebook, and the level of a code, for floats and vectors.
+//! The code of a value under a codebook, and the level of a code, for floats and vectors: cells of magnitudes are found by places,
+//! without a comparison, or by a grid, with one.
 
 #pragma once
 
@@ -10,11 +11,117 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/std.hpp>
-#include <tersum/quantize/detail/cell_grid.hpp>
-#include <tersum/quantize/detail/cell_places.hpp>
 #include <tersum/value.hpp>
 
 namespace tersum::inline v0::detail {
+
+//! @brief A grid of `points` per root mean square, and for each point the number of the cell that it lies in, as the bits of a float.
+//!
+//! Between neighbouring points lies one boundary at most. So a value's cell is found by two tables and one comparison,
+//! which is cheaper than many comparisons.
+//! @tparam Reach  Root mean squares that it covers, a power of two: beyond it there are no boundaries.
+template <class Quantizer, int Reach = 8>
+struct cell_grid {
+  static constexpr int points = Quantizer::magnitudes / 2;
+  static constexpr int count  = Reach * points;
+
+  static constexpr std::array<float, extent(count)> cells = [] {
+    std::array<float, extent(count)> numbers{};
+    std::uint32_t cell = 0;
+    for (int i = 0; i < count; ++i) {
+      while (Quantizer::boundaries()[cell] * points <= static_cast<float>(i)) { ++cell; }
+      numbers[static_cast<std::size_t>(i)] = bits_float(cell);
+    }
+    return numbers;
+  }();
+
+  //! Whether no two boundaries lie between neighbouring points.
+  static constexpr bool serves = [] {
+    for (std::size_t i = 0; i + 1 < cells.size(); ++i) {
+      if (float_bits(cells[i + 1]) > float_bits(cells[i]) + 1) { return false; }
+    }
+    return float_bits(cells.back()) == static_cast<std::uint32_t>(Quantizer::magnitudes - 1);
+  }();
+
+  //! The number of the cell of a magnitude, in root mean squares.
+  template <class Value>
+  [[nodiscard]] TERSUM_HOST_INLINE static constexpr words_of<Value> cell_of(Value const& magnitude)
+  {
+    static_assert(serves, "tersum: the cells of a codebook must be wider than a point of its grid");
+    constexpr auto last = static_cast<float>(count - 1);
+    auto const below    = magnitude * static_cast<float>(points);
+    auto const point    = to_words(truncate(smaller(below, last)));
+    auto const cell     = to_bits(look_up<count>(cells.data(), point));
+    return cell +
+           one_if(magnitude >= look_up<Quantizer::magnitudes>(Quantizer::boundaries(), cell));
+  }
+};
+
+//! @brief Whether the cells of a codebook end where places do.
+template <class Quantizer>
+concept has_places = requires
+{
+  Quantizer::slope + Quantizer::offset;
+};
+
+//! @brief Where a magnitude of m root mean squares lies: at y = slope m + offset, or at 1 if that is less.
+//!
+//! Bits 19 to 23 of the float y number its place: from 1/4 to 1/2 places are 64ths, from there on 32nds, narrow where levels are near
+//! each other. The offset is above 17/64, so that the place of 1 is no other's.
+template <has_places Line>
+struct cell_places {
+  static constexpr int shift = 19;
+
+  //! y as a fused multiply-add gives it: its operands are exact in double.
+  [[nodiscard]] static constexpr float at(float m) noexcept
+  {
+    return static_cast<float>(static_cast<double>(m) * static_cast<double>(Line::slope) +
+                              static_cast<double>(Line::offset));
+  }
+
+  //! The beginning of a place that is nearest to y.
+  [[nodiscard]] static constexpr float nearest(float y) noexcept
+  {
+    float const all = y < 0.5f ? 64.0f : 32.0f;
+    return static_cast<float>(static_cast<int>(y * all + 0.5f)) / all;
+  }
+
+  //! The least magnitude that lies in or behind the place that begins nearest to m.
+  [[nodiscard]] static constexpr float least(float m) noexcept
+  {
+    float const end    = nearest(at(m));
+    std::uint32_t bits = float_bits((end - Line::offset) / Line::slope) + 4;
+    while (at(bits_float(bits - 1)) >= end) { --bits; }
+    return bits_float(bits);
+  }
+};
+
+//! @brief The levels of all places of a codebook, whose lowest bits are their numbers, and where its cells end.
+template <has_places Quantizer>
+struct placed_levels {
+  static constexpr unsigned cells = Quantizer::magnitudes;
+  using places                    = cell_places<Quantizer>;
+
+  alignas(64) float level[32];
+  float end[cells];
+
+  [[nodiscard]] static constexpr placed_levels make() noexcept
+  {
+    placed_levels out{};
+    for (unsigned k = 0; k < cells; ++k) {
+      out.end[k] = k + 1 < cells ? places::nearest(places::at(Quantizer::boundaries()[k])) : 2.0f;
+    }
+    unsigned cell = 0;
+    for (float y = 0.265625f; y <= 1.0f; y += y < 0.5f ? 0x1p-6f : 0x1p-5f) {
+      while (y >= out.end[cell]) { ++cell; }
+      out.level[float_bits(y) >> places::shift & 31u] = Quantizer::levels()[cell];
+    }
+    return out;
+  }
+};
+
+template <class Quantizer>
+inline constexpr placed_levels<Quantizer> placed_levels_of = placed_levels<Quantizer>::make();
 
 //! @brief What cells of a codebook are found by: root mean squares, of which at most one boundary lies between two points of a grid, or places.
 template <class Quantizer>
