@@ -79,7 +79,11 @@ struct block_codes {
                                  int world,
                                  float (&v)[32])
   {
-    detail::decode_words<coding>(ctx, packed, world, v);
+    using values = detail::lane_values<coding, true>;
+    values::unpack(ctx, packed, v);
+    float const zero = values::zero(world);
+    TERSUM_UNROLL
+    for (int k = 0; k < 32; ++k) { v[k] = Context::subtract(v[k], zero); }
   }
 
   //! @brief This thread's words of a payload; zeros where the chunk does not exist.

@@ -118,29 +118,6 @@ template <class Codec>
   return (chunks * (Codec::chunk_size / 8) + threads - 1) / threads;
 }
 
-//! @brief Where chunks are chosen, this thread's chunk, and the thread's place among those of the chunk.
-struct selected_place {
-  std::uint32_t chunk;
-  unsigned thread;
-};
-
-template <class Codec, class Context>
-[[nodiscard]] TERSUM_BODY selected_place place_selected(Context const& ctx)
-{
-  constexpr unsigned a_chunk = Codec::chunk_size / 8, threads = cast_threads<Context>;
-  static_assert(threads % a_chunk == 0 || a_chunk % threads == 0);
-  unsigned thread     = ctx.thread_rank();
-  std::uint32_t chunk = ctx.block_rank();  // there are no more than 2^31
-  if constexpr (a_chunk <= threads) {
-    chunk = chunk * (threads / a_chunk) + thread / a_chunk;
-    thread %= a_chunk;
-  } else {
-    thread += chunk % (a_chunk / threads) * threads;
-    chunk /= a_chunk / threads;
-  }
-  return {chunk, thread};
-}
-
 //! @brief With `Encode`, converts the chosen chunks to the payload and keeps what is left for the next step. Otherwise writes
 //! the means of the payload to the gradient, and zeros where a chunk did not travel. A thread has eight coordinates.
 template <bool Encode, selects Codec, class Element, class Context>
@@ -149,8 +126,17 @@ TERSUM_BODY void cast_chunks(Context const& ctx, exchange_args<Codec, Element> c
   using wire_element         = typename Codec::quantizer_type::element;
   using eight                = eight_of<Element, Codec::chunk_size>;
   constexpr int apart        = eight::apart;
-  constexpr unsigned a_chunk = Codec::chunk_size / 8;
-  auto const [chunk, thread] = place_selected<Codec>(ctx);
+  constexpr unsigned a_chunk = Codec::chunk_size / 8, threads = cast_threads<Context>;
+  static_assert(threads % a_chunk == 0 || a_chunk % threads == 0);
+  unsigned thread     = ctx.thread_rank();  // among those of its chunk
+  std::uint32_t chunk = ctx.block_rank();   // there are no more than 2^31
+  if constexpr (a_chunk <= threads) {
+    chunk = chunk * (threads / a_chunk) + thread / a_chunk;
+    thread %= a_chunk;
+  } else {
+    thread += chunk % (a_chunk / threads) * threads;
+    chunk /= a_chunk / threads;
+  }
   if (chunk >= args.chunks) { return; }
   payload_place const place = find_place(args, chunk);
   bool const stays          = place.level == 0;

@@ -71,8 +71,8 @@ requires feeds_back<Codec> TERSUM_BODY void keep_lost_of_codes(
 
 //! @brief Encodes the chunks from `first_chunk` on; block and thread say which.
 //!
-//! Reads the gradient (and residual) once, writes lane_bits/8 bytes a coordinate (and the residual). Needs
-//! `threads_per_block` threads, `shared_bytes` of shared memory, `grid_of` blocks.
+//! Reads the gradient (and residual) once, writes lane_bits/8 bytes a coordinate (and the residual). Its launch is
+//! `grid_of`.
 //! @tparam Edge, Regular  As `find_chunk` has them.
 template <bool Edge, bool Regular = !Edge, class Codec, class Element, class Context>
 TERSUM_BODY void encode_chunks(Context const& ctx,

@@ -37,28 +37,8 @@ using codec_norm_shape = norm_shape<Codec::chunk_size,
                                     std::conditional_t<Codec::rotates_all, float, Element>,
                                     feeds_back<Codec>>;
 
-//! @brief The grid of `chunk_norms`.
-template <class Codec, class Element>
-inline constexpr chunk_grid norms_grid{.chunks_a_block =
-                                         codec_norm_shape<Codec, Element>::chunks_per_block,
-                                       .threads = 128,
-                                       .shared  = 0};
-
-//! @brief Eight values at an edge, of which `left` exist; the others are zeros. All threads of the warp call it.
-//! @param load  load(at): the value `at` places after the thread's first, or before. Neighbouring lanes load neighbours.
-template <class Shape, class Context, class Load>
-TERSUM_BODY void load_edge_for_norm(Context const& ctx, int left, float* v, Load const& load)
-{
-  using row         = lane_row<Shape::lanes>;
-  auto const member = ctx.thread_rank() % Shape::lanes;
-  row::load(ctx, member, v, [&](unsigned owner, unsigned element) {
-    int const at =
-      static_cast<int>(owner * Shape::row + element) - static_cast<int>(member * Shape::row);
-    return at < left ? load(at) : 0.0f;
-  });
-}
-
-//! @brief Eight values, gradient plus residual. At edges only `left` of them exist, and the others are zeros.
+//! @brief Eight values, gradient plus residual. At edges only `left` of them exist, and the others are zeros; neighbouring lanes load
+//! neighbours, so that all threads of the warp call it.
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void load_for_norm(Context const& ctx,
                                exchange_args<Codec, Element> const& args,
@@ -69,10 +49,14 @@ TERSUM_BODY void load_for_norm(Context const& ctx,
   if (Codec::rotates_all) {
     thread_values<8>::load(ctx, args.rotated + first, v);
   } else if (Edge) {
-    auto const other = joined_array(args, first);
-    auto const join  = joining<Context>(args);
-    load_edge_for_norm<codec_norm_shape<Codec, Element>>(ctx, left, v, [&](int at) {
-      return load_joined(ctx, args.gradient + first, at, other, join);
+    using shape       = codec_norm_shape<Codec, Element>;
+    auto const other  = joined_array(args, first);
+    auto const join   = joining<Context>(args);
+    auto const member = ctx.thread_rank() % shape::lanes;
+    lane_row<shape::lanes>::load(ctx, member, v, [&](unsigned owner, unsigned element) {
+      int const at =
+        static_cast<int>(owner * shape::row + element) - static_cast<int>(member * shape::row);
+      return at < left ? load_joined(ctx, args.gradient + first, at, other, join) : 0.0f;
     });
   } else {
     load_eight_joined(
@@ -304,16 +288,8 @@ TERSUM_BODY void measure_chunks(Context const& ctx,
   }
 }
 
-//! @brief The magnitude of a coordinate that is chosen for itself, with its residual, as the bits of a float.
-template <class Codec, class Element, class Context>
-[[nodiscard]] TERSUM_BODY std::uint32_t coordinate_magnitude(
-  Context const& ctx, exchange_args<Codec, Element> const& args, std::uint64_t coordinate)
-{
-  return magnitude_bits(
-    load_joined(ctx, args.gradient, coordinate, joined_array(args, 0), joining<Context>(args)));
-}
-
-//! @brief The energy by which a chunk is chosen, or a coordinate where each is chosen for itself.
+//! @brief The energy by which a chunk is chosen; where each coordinate is chosen for itself, its magnitude with its residual, as the bits
+//! of a float.
 //! @{
 template <class Codec, class Element, class Context>
 [[nodiscard]] TERSUM_BODY std::uint32_t selection_energy(Context const& ctx,
@@ -333,7 +309,8 @@ template <gathering Codec, class Element, class Context>
                                                          exchange_args<Codec, Element> const& args,
                                                          std::uint64_t coordinate)
 {
-  return coordinate_magnitude(ctx, args, coordinate);
+  return magnitude_bits(
+    load_joined(ctx, args.gradient, coordinate, joined_array(args, 0), joining<Context>(args)));
 }
 //! @}
 

@@ -35,10 +35,6 @@ inline constexpr int tiles_per_block = own_chunk<Codec>::block_tiles;
 template <class Codec>
 inline constexpr unsigned chunks_of_group = own_chunk<Codec>::hadamard::tile / Codec::chunk_size;
 
-//! @brief Threads of a block: four warps, or as many as a chunk above 1024 needs.
-template <class Codec>
-inline constexpr int threads_per_block = own_chunk<Codec>::block_threads;
-
 //! @brief Shared memory of a block in bytes.
 template <class Codec>
 inline constexpr int shared_bytes =
@@ -56,7 +52,7 @@ template <class Codec>
 inline constexpr chunk_grid grid_of{.chunks_a_block =
                                       static_cast<std::uint64_t>(own_chunk<Codec>::hadamard::tile) *
                                       tiles_per_block<Codec> / Codec::chunk_size,
-                                    .threads = threads_per_block<Codec>,
+                                    .threads = own_chunk<Codec>::block_threads,
                                     .shared  = shared_bytes<Codec>};
 
 //! @brief Whether what begins at this offset can be moved sixteen bytes at a time: the same for all chunks of a tensor.

@@ -183,20 +183,21 @@ template <class Codec, class Element, class Context>
   return mine;
 }
 
-//! @brief Adds up over a tensor: the first thread of the last block of the tensor gets the sums, and true.
+//! @brief Adds up over a tensor: the first thread of the last block of the tensor gets the sums, and true. Sums of subtrees are kept in
+//! the steps of their chunks, which nothing reads any more once they are added.
 //! @param sums  Zeros.
 //! @param term  term(sums, chunk) adds those of a chunk.
-//! @param keep  keep(chunk): memory for so many doubles where the terms of 1024 chunks or more from this one on are, which
-//!              nothing reads any more once they are added.
-template <std::size_t N, class Codec, class Element, class Context, class Term, class Keep>
+template <std::size_t N, class Codec, class Element, class Context, class Term>
 [[nodiscard]] TERSUM_BODY bool add_over_tensor(Context const& ctx,
                                                exchange_args<Codec, Element> const& args,
                                                tensor_subtree const& mine,
                                                double (&sums)[N],
-                                               Term const& term,
-                                               Keep const& keep)
+                                               Term const& term)
 {
   unsigned const t = ctx.thread_rank();
+  auto const keep  = [&](std::uint64_t chunk) {
+    return reinterpret_cast<std::uint64_t*>(args.steps + chunk);
+  };
   // One chunk, or two in the last subtree of a tensor.
   TERSUM_NO_UNROLL
   for (std::uint64_t i = t; i < mine.chunks; i += tensor_threads) { term(sums, mine.first + i); }
@@ -232,14 +233,6 @@ template <std::size_t N, class Codec, class Element, class Context, class Term, 
   }
 }
 
-//! @brief Where sums over tensors are kept that add up steps of chunks.
-template <class Codec, class Element>
-[[nodiscard]] TERSUM_INLINE std::uint64_t* kept_in_steps(exchange_args<Codec, Element> const& args,
-                                                         std::uint64_t chunk)
-{
-  return reinterpret_cast<std::uint64_t*>(args.steps + chunk);
-}
-
 //! @brief Puts the ratios of tensors among the scalars that the ranks sum. One thread a tensor.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void tell_ratios(Context const& ctx, exchange_args<Codec, Element> const& args)
@@ -260,8 +253,7 @@ TERSUM_BODY void tensor_norms(Context const& ctx, exchange_args<Codec, Element> 
   auto const term = [&](double(&sum)[1], std::uint64_t chunk) {
     sum[0] = sum[0] + static_cast<double>(args.steps[chunk].encode);
   };
-  auto const keep = [&](std::uint64_t chunk) { return kept_in_steps(args, chunk); };
-  if (add_over_tensor(ctx, args, mine, sums, term, keep)) {
+  if (add_over_tensor(ctx, args, mine, sums, term)) {
     std::uint64_t const element = (per_tensor<Codec> ? 0 : args.chunks) + mine.tensor;
     static_cast<scalar*>(args.agreed)[element] =
       to_agreed<scalar>(static_cast<float>(sums[0]), true);
@@ -302,8 +294,7 @@ TERSUM_BODY void finish_tensors(Context const& ctx, exchange_args<Codec, Element
       }
     }
   };
-  auto const keep = [&](std::uint64_t chunk) { return kept_in_steps(args, chunk); };
-  if (!add_over_tensor(ctx, args, mine, sums, term, keep)) { return; }
+  if (!add_over_tensor(ctx, args, mine, sums, term)) { return; }
   finish_tensor(args, mine.tensor, sums[0], sums[count_of_lanes], sums[count - 1]);
 }
 

@@ -324,8 +324,9 @@ class launch_list {
   //! @{
   void norms()
   {
-    constexpr std::uint64_t in_warp = codec_norm_shape<Codec, Element>::chunks_per_warp;
-    chunks<norms_kernel>(norms_grid<Codec, Element>.chunks_a_block, in_warp, in_warp);
+    using shape                     = codec_norm_shape<Codec, Element>;
+    constexpr std::uint64_t in_warp = shape::chunks_per_warp;
+    chunks<norms_kernel>(shape::chunks_per_block, in_warp, in_warp);
   }
 
   void norms() requires in_metric<Codec> { chunks<scaled_norms_kernel>(); }

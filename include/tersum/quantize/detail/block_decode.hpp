@@ -169,20 +169,6 @@ struct lane_values {
   }
 };
 
-//! @brief Codes, or sums of the codes of `world` ranks, as floats of the same integers.
-template <class Codec, class Context, std::size_t Bits>
-TERSUM_BODY void decode_words(Context const& ctx,
-                              std::uint32_t const (&words)[Bits],
-                              int world,
-                              float (&v)[32])
-{
-  using values = lane_values<Codec, true>;
-  values::unpack(ctx, words, v);
-  float const zero = values::zero(world);
-  TERSUM_UNROLL
-  for (int k = 0; k < 32; ++k) { v[k] = Context::subtract(v[k], zero); }
-}
-
 //! @brief The codes of a thread, or sums of codes, whose width is that of the thread's chunk: a byte each in the order of the wire,
 //! so that threads with chunks of different widths go on alike.
 struct byte_codes {
