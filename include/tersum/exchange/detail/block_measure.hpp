@@ -16,10 +16,9 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/exchange/detail/block_basis.hpp>
 #include <tersum/exchange/detail/block_coordinates.hpp>
-#include <tersum/exchange/detail/block_metric.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
-#include <tersum/exchange/detail/block_rotation.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 #include <tersum/random/philox.hpp>

@@ -10,11 +10,10 @@
 #include <tersum/block/block_values.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/exchange/detail/block_basis.hpp>
 #include <tersum/exchange/detail/block_coordinates.hpp>
-#include <tersum/exchange/detail/block_metric.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/block_parts.hpp>
-#include <tersum/exchange/detail/block_rotation.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
 #include <tersum/exchange/detail/part_stages.hpp>

@@ -11,11 +11,10 @@
 #include <tersum/block/block_values.hpp>
 #include <tersum/chunk/detail/chunk_choice.hpp>
 #include <tersum/codec_kinds.hpp>
+#include <tersum/exchange/detail/block_basis.hpp>
 #include <tersum/exchange/detail/block_coordinates.hpp>
-#include <tersum/exchange/detail/block_metric.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/block_part_codes.hpp>
-#include <tersum/exchange/detail/block_rotation.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
 #include <tersum/quantize/detail/block_codebook.hpp>
