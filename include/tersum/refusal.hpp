@@ -33,8 +33,7 @@ template <bool Ask,
 {
   constexpr std::string_view form =
     Form::template suits<Ask, Chunker, Rotator, Coder, Feedback, Metric>();
-  if constexpr (!form.empty()) { return form; }
-  return suits_metric<Ask, Chunker, Feedback, Metric>();
+  return form.empty() ? suits_metric<Ask, Chunker, Feedback, Metric>() : form;
 }
 
 }  // namespace detail
@@ -50,7 +49,7 @@ template <chunker Chunker,
 {
   constexpr std::string_view sentence =
     detail::refuses<true, Chunker, Rotator, Coder, Form, Feedback, Metric>();
-  if constexpr (!sentence.empty()) { return sentence; }
+  if (!sentence.empty()) { return sentence; }
   using kind               = typename Form::template payload_kind<Coder>;
   constexpr bool owners    = std::is_same_v<kind, payload::parts> && !selecting_chunker<Chunker>;
   constexpr bool published = std::is_same_v<kind, payload::published>;

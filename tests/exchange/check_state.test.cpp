@@ -105,10 +105,12 @@ TEST_CASE("[check_state] what is of another plan or version, or cut, is refused 
   CHECK(is_refused(check_state(plan, behind_first(unlike)), "another plan"));
   CHECK(is_refused(check_state(unfed, state), "another plan"));
   CHECK(is_refused(check_state(unfed, state, seal), "another plan"));
-  CHECK(
-    is_refused(check_state(plan, state, {seal.version + 1, seal.bytes, seal.check}), "version"));
-  CHECK(is_refused(check_state(plan, state, {seal.version, seal.bytes - 1, seal.check}), "cut"));
-  CHECK(is_refused(check_state(plan, state, {seal.version, seal.bytes, ~seal.check}), "sealed"));
+  CHECK(is_refused(check_state(plan, state, state_seal{seal.version + 1, seal.bytes, seal.check}),
+                   "version"));
+  CHECK(is_refused(check_state(plan, state, state_seal{seal.version, seal.bytes - 1, seal.check}),
+                   "cut"));
+  CHECK(is_refused(check_state(plan, state, state_seal{seal.version, seal.bytes, ~seal.check}),
+                   "sealed"));
   // A state of another version says so in the lowest byte of its fingerprint.
   bytes old = saved;
   old[1 + offsetof(state_header, layout)] ^= std::byte{1};

@@ -61,10 +61,10 @@ template <class Chunker>
 template <class Chunker, class Quantizer>
 [[nodiscard]] constexpr bool has_widths_of() noexcept
 {
-  if constexpr (has_several_bits<Chunker>()) {
-    return has_with_bits<Quantizer, Chunker::widths[0]>;
-  }
-  return true;
+  return !has_several_bits<Chunker>() || requires
+  {
+    requires has_with_bits<Quantizer, Chunker::widths[0]>;
+  };
 }
 
 //! Whether a chunker needs the chunks' norms.

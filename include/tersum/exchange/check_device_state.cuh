@@ -33,6 +33,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 
 namespace tersum::inline v0 {
@@ -130,44 +131,36 @@ template <tuning_holder... Of, class Codec>
 {
   if (status const s = detail::check_room(plan, state); !s.ok()) { return s; }
   detail::device_bytes bytes{exec.stream, state.data(), plan.state_bytes()};
-  std::uint64_t const hash = bytes.hash_from(detail::first_hash(plan));
+  std::uint64_t const hash = detail::hash_of(plan, bytes);
   if (bytes.result().ok()) {
     seal = {.version = state_version, .bytes = plan.state_bytes(), .check = hash};
   }
   return bytes.result();
 }
 
-//! @brief Whether a state on a device can be used with a plan. Waits for the stream of the executor.
+//! @brief Whether a state on a device can be used with a plan, and whether its bytes are those that were sealed, if there is a
+//! seal. Waits for the stream of the executor.
 //!
 //! *Errors*: those of `check_state` on the host, with the same sentences, and those of `seal_state`.
+//! @param exec   On whose stream the state was written last.
+//! @param plan   The plan of the state.
+//! @param state  plan.state_bytes() bytes of the device.
+//! @param seal   What was kept beside the bytes, if they were sealed.
 template <tuning_holder... Of, class Codec>
 [[nodiscard]] status check_state(basic_cuda_executor<Of...> const& exec,
                                  plan<Codec> const& plan,
-                                 std::span<std::byte const> state) noexcept
+                                 std::span<std::byte const> state,
+                                 std::optional<state_seal> const& seal = {}) noexcept
 {
-  if (status const s = detail::check_room(plan, state); !s.ok()) { return s; }
+  if (status const s = detail::check_room(plan, state, seal); !s.ok()) { return s; }
   detail::device_bytes bytes{exec.stream, state.data(), plan.state_bytes()};
   if (bytes.result().ok()) {
     // Only where kernels compute otherwise than others this writes: then the state, which may come from elsewhere, is useless here.
     auto* const header = reinterpret_cast<state_header*>(const_cast<std::byte*>(state.data()));
     if (status const s = exec.each(detail::probe_arithmetic{header}, 1); !s.ok()) { return s; }
   }
-  status const found = detail::check_bytes(plan, bytes);
+  status const found = detail::check_bytes(plan, bytes, seal);
   return bytes.result().ok() ? found : bytes.result();
-}
-
-//! @brief The same, and whether the bytes are those that were sealed, with the errors of both.
-template <tuning_holder... Of, class Codec>
-[[nodiscard]] status check_state(basic_cuda_executor<Of...> const& exec,
-                                 plan<Codec> const& plan,
-                                 std::span<std::byte const> state,
-                                 state_seal const& seal) noexcept
-{
-  if (status const s = detail::check_seal(plan, seal); !s.ok()) { return s; }
-  if (status const s = check_state(exec, plan, state); !s.ok()) { return s; }
-  state_seal now{};
-  if (status const s = seal_state(exec, plan, state, now); !s.ok()) { return s; }
-  return now.check == seal.check ? status{} : detail::unlike_seal();
 }
 
 }  // namespace tersum::inline v0

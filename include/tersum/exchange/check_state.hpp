@@ -23,6 +23,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -43,16 +44,6 @@ namespace detail {
   return {error_code::invalid_argument, sentence};
 }
 
-//! The bytes of a state on the host. What reads those of a device has the same `read`.
-struct host_bytes {
-  std::byte const* begin;
-
-  void read(void* to, std::size_t offset, std::size_t bytes) const noexcept
-  {
-    std::memcpy(to, begin + offset, bytes);
-  }
-};
-
 //! A hash of bytes. It has one value for each value of one word, the others given, so that one flipped bit changes it.
 [[nodiscard]] inline std::uint64_t hash_bytes(std::uint64_t hash,
                                               std::span<std::byte const> bytes) noexcept
@@ -64,6 +55,20 @@ struct host_bytes {
   }
   return hash;
 }
+
+//! The bytes of a state on the host. What reads those of a device has the same members.
+struct host_bytes {
+  std::span<std::byte const> all;
+
+  void read(void* to, std::size_t offset, std::size_t bytes) const noexcept
+  {
+    std::memcpy(to, all.data() + offset, bytes);
+  }
+  [[nodiscard]] std::uint64_t hash_from(std::uint64_t hash) const noexcept
+  {
+    return hash_bytes(hash, all);
+  }
+};
 
 //! @name What changes from step to step
 //! Each takes it over from an element of a state to the one that the plan makes, and says whether it is possible.
@@ -104,10 +109,18 @@ struct section_check {
   }
 };
 
-//! Whether plan and state fit, before any byte is read.
+//! Whether plan, seal and state fit, before any byte is read.
 template <class Codec>
-[[nodiscard]] status check_room(plan<Codec> const& plan, std::span<std::byte const> state) noexcept
+[[nodiscard]] status check_room(plan<Codec> const& plan,
+                                std::span<std::byte const> state,
+                                std::optional<state_seal> const& seal = {}) noexcept
 {
+  if (seal && seal->version != state_version) {
+    return damaged("state was sealed by another version of the library: initialize it again");
+  }
+  if (seal && seal->bytes != plan.state_bytes()) {
+    return damaged("state was sealed with another plan, or was cut before");
+  }
   if (status const s = plan.check(); !s.ok()) { return s; }
   if (state.size() < plan.state_bytes()) {
     return damaged("state is smaller than plan.state_bytes()");
@@ -115,33 +128,18 @@ template <class Codec>
   return state.data() == nullptr ? damaged("state is a null pointer") : status{};
 }
 
-//! Whether a seal can be that of a state of the plan.
-template <class Codec>
-[[nodiscard]] status check_seal(plan<Codec> const& plan, state_seal const& seal) noexcept
+//! The hash of a seal.
+template <class Codec, class Bytes>
+[[nodiscard]] std::uint64_t hash_of(plan<Codec> const& plan, Bytes& state) noexcept
 {
-  if (seal.version != state_version) {
-    return damaged("state was sealed by another version of the library: initialize it again");
-  }
-  return seal.bytes == plan.state_bytes()
-           ? status{}
-           : damaged("state was sealed with another plan, or was cut before");
-}
-
-//! What the hash of a state begins with.
-template <class Codec>
-[[nodiscard]] std::uint64_t first_hash(plan<Codec> const& plan) noexcept
-{
-  return mix(state_version, plan.state_fingerprint());
-}
-
-[[nodiscard]] constexpr status unlike_seal() noexcept
-{
-  return damaged("state is not what was sealed: its bytes have changed");
+  return state.hash_from(mix(state_version, plan.state_fingerprint()));
 }
 
 //! What `check_state` says of the bytes. It reads each section from its begin to its end.
 template <class Codec, class Bytes>
-[[nodiscard]] status check_bytes(plan<Codec> const& plan, Bytes& state) noexcept
+[[nodiscard]] status check_bytes(plan<Codec> const& plan,
+                                 Bytes& state,
+                                 std::optional<state_seal> const& seal) noexcept
 {
   state_header header;
   state.read(&header, 0, sizeof(header));
@@ -179,7 +177,10 @@ template <class Codec, class Bytes>
   } else {
     plan.for_each_matrix([&](matrix_record const& made) { table(made); });
   }
-  return table.holds ? status{} : damaged("state: an entry of its table is damaged");
+  if (!table.holds) { return damaged("state: an entry of its table is damaged"); }
+  return !seal || hash_of(plan, state) == seal->check
+           ? status{}
+           : damaged("state is not what was sealed: its bytes have changed");
 }
 
 }  // namespace detail
@@ -191,9 +192,9 @@ template <class Codec>
 [[nodiscard]] state_seal seal_state(plan<Codec> const& plan,
                                     std::span<std::byte const> state) noexcept
 {
-  std::size_t const bytes  = detail::minimum(plan.state_bytes(), state.size());
-  std::uint64_t const hash = detail::hash_bytes(detail::first_hash(plan), state.first(bytes));
-  return {.version = state_version, .bytes = bytes, .check = hash};
+  std::size_t const bytes = detail::minimum(plan.state_bytes(), state.size());
+  detail::host_bytes const all{state.first(bytes)};
+  return {.version = state_version, .bytes = bytes, .check = detail::hash_of(plan, all)};
 }
 
 //! @brief Whether a state can be used with a plan: whether header, records and table say what `initialize` makes of the plan, and
@@ -201,25 +202,19 @@ template <class Codec>
 //!
 //! *Errors*: a state that is smaller than the plan's, of another version, of another plan, or damaged; the sentence says in which
 //! part. Bits of seed and step are found by the key that follows from both (factors have none); not those of ratios, of counts, of
-//! the residual and of `non_finite_step`, which only a seal finds.
-template <class Codec>
-[[nodiscard]] status check_state(plan<Codec> const& plan, std::span<std::byte const> state) noexcept
-{
-  if (status const s = detail::check_room(plan, state); !s.ok()) { return s; }
-  detail::host_bytes const bytes{state.data()};
-  return detail::check_bytes(plan, bytes);
-}
-
-//! @brief The same, and whether the bytes are those that were sealed. One flipped bit, wherever it is, is always found.
-//! *Errors*: those above, and bytes, a plan or a version other than those that were sealed.
+//! the residual and of `non_finite_step`, which only a seal finds. With a seal also bytes, a plan or a version other than those
+//! that were sealed: one flipped bit, wherever it is, is always found.
+//! @param plan   The plan of the state.
+//! @param state  plan.state_bytes() bytes of the host.
+//! @param seal   What was kept beside the bytes, if they were sealed.
 template <class Codec>
 [[nodiscard]] status check_state(plan<Codec> const& plan,
                                  std::span<std::byte const> state,
-                                 state_seal const& seal) noexcept
+                                 std::optional<state_seal> const& seal = {}) noexcept
 {
-  if (status const s = detail::check_seal(plan, seal); !s.ok()) { return s; }
-  if (status const s = check_state(plan, state); !s.ok()) { return s; }
-  return seal_state(plan, state).check == seal.check ? status{} : detail::unlike_seal();
+  if (status const s = detail::check_room(plan, state, seal); !s.ok()) { return s; }
+  detail::host_bytes const bytes{state.first(plan.state_bytes())};
+  return detail::check_bytes(plan, bytes, seal);
 }
 
 }  // namespace tersum::inline v0

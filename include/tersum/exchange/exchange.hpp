@@ -72,11 +72,8 @@ status initialize(Executor const& exec,
   if (status const s = detail::check_arithmetic(); !s.ok()) { return s; }
   auto const args = make_args(plan, static_cast<float*>(nullptr), state, std::span<std::byte>{});
   if (status const s = exec.perform(stage::initialize{seed}, plan, args); !s.ok()) { return s; }
-  if constexpr (!host_executor<Executor>) {
-    auto* const header = reinterpret_cast<state_header*>(state.data());
-    return exec.each(detail::probe_arithmetic{header}, 1);
-  }
-  return {};
+  if (host_executor<Executor>) { return {}; }
+  return exec.each(detail::probe_arithmetic{args.header}, 1);
 }
 
 //! @name In parts

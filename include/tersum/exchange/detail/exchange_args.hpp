@@ -356,30 +356,24 @@ template <class Codec, class Arithmetic>
 //! @brief Whether a cast keeps this for the next step, or else what it had kept. Sums of floats below 2^20, which halves are made of,
 //! are finite.
 template <class Codec>
-[[nodiscard]] TERSUM_INLINE bool is_kept([[maybe_unused]] float rest)
+[[nodiscard]] TERSUM_INLINE bool is_kept(float rest)
 {
   using sent = typename Codec::quantizer_type::element;
-  if constexpr (std::is_same_v<sent, half> && has_adds_lost<typename Codec::feedback_type> &&
-                !weighs_kept<Codec> && !in_metric<Codec>) {
-    return true;
-  } else {
-    return ::fabsf(rest) < INFINITY;
-  }
+  return (std::is_same_v<sent, half> && has_adds_lost<typename Codec::feedback_type> &&
+          !weighs_kept<Codec> && !in_metric<Codec>) ||
+         ::fabsf(rest) < INFINITY;
 }
 
 //! @brief The draw that rounds what a rank keeps of a chunk's first coordinate, new in each step and of each rank; that of coordinate
 //! i is i `draw_stride` more. Bits above 16 mean nothing, nor does any where floats are kept.
 //! @param rank  This rank, or `second_rank` for what an owner keeps.
 template <class Codec, class Element>
-[[nodiscard]] TERSUM_INLINE std::uint32_t draw_of_kept(
-  [[maybe_unused]] exchange_args<Codec, Element> const& args,
-  [[maybe_unused]] std::uint64_t chunk,
-  [[maybe_unused]] std::uint32_t rank)
+[[nodiscard]] TERSUM_INLINE std::uint32_t draw_of_kept(exchange_args<Codec, Element> const& args,
+                                                       std::uint64_t chunk,
+                                                       std::uint32_t rank)
 {
-  if constexpr (!std::is_same_v<residual_element<Codec>, float>) {
-    return first_draw(chunk, args.header->sign_key ^ (rank + 1) * 0xc2b2ae3d27d4eb4fu);
-  }
-  return 0;
+  if (std::is_same_v<residual_element<Codec>, float>) { return 0; }
+  return first_draw(chunk, args.header->sign_key ^ (rank + 1) * 0xc2b2ae3d27d4eb4fu);
 }
 
 }  // namespace tersum::inline v0::detail

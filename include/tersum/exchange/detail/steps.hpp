@@ -57,10 +57,9 @@ template <class Range>
 template <class Codec>
 [[nodiscard]] TERSUM_INLINE float rotation_root(std::uint64_t tensor_chunks)
 {
-  if constexpr (Codec::rotates_all) {
-    return ::sqrtf(static_cast<float>(tensor_chunks * Codec::chunk_size));
-  }
-  return ::sqrtf(static_cast<float>(square_gain<typename Codec::rotator_type>));
+  return ::sqrtf(static_cast<float>(Codec::rotates_all
+                                      ? tensor_chunks * Codec::chunk_size
+                                      : std::uint64_t{square_gain<typename Codec::rotator_type>}));
 }
 
 //! @brief The clip of a codec's range; if that is 0, the one with which its reducer has the least error for so many ranks.
@@ -96,11 +95,7 @@ template <class Codec>
   float const headroom  = range.headroom.factor(world, ratio);
   float const clip      = clip_of(codec, world);
   float const wanted    = own_range * clip * headroom / static_cast<float>(quantizer::max_level);
-  if constexpr (Codec::rotates_all) {
-    return chunk_step_of<quantizer>(wanted, bound, rotation_root<Codec>(tensor_chunks), world);
-  } else {
-    return make_chunk_step<typename Codec::rotator_type, quantizer>(wanted, bound, world);
-  }
+  return chunk_step_of<quantizer>(wanted, bound, rotation_root<Codec>(tensor_chunks), world);
 }
 
 //! @brief Whether a chunk did not travel, so that its energy is missing in what was decoded.

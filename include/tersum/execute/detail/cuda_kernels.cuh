@@ -165,33 +165,23 @@ template <launch_kind Kind = launch_kind::in_order, class... Parameters>
     cudaFuncAttributes known{};
     return cuda_status(cudaFuncGetAttributes(&known, kernel));
   }
-  void* pointers[] = {static_cast<void*>(&args)...};
-  if constexpr (Kind != launch_kind::in_order) {
-    cudaLaunchAttribute attribute{};
-    if constexpr (Kind == launch_kind::overlapping) {
-      attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-      attribute.val.programmaticStreamSerializationAllowed = 1;
-    } else {
-      attribute.id              = cudaLaunchAttributeCooperative;
-      attribute.val.cooperative = 1;
-    }
-    cudaLaunchConfig_t config{};
-    config.gridDim          = dim3(blocks);
-    config.blockDim         = dim3(static_cast<unsigned>(threads));
-    config.dynamicSmemBytes = static_cast<std::size_t>(shared);
-    config.stream           = stream;
-    config.attrs            = &attribute;
-    config.numAttrs         = 1;
-    return cuda_status(
-      cudaLaunchKernelExC(&config, reinterpret_cast<void const*>(kernel), pointers));
+  cudaLaunchAttribute attribute{};
+  if (Kind == launch_kind::overlapping) {
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
   } else {
-    return cuda_status(cudaLaunchKernel(kernel,
-                                        dim3(blocks),
-                                        dim3(static_cast<unsigned>(threads)),
-                                        pointers,
-                                        static_cast<std::size_t>(shared),
-                                        stream));
+    attribute.id              = cudaLaunchAttributeCooperative;
+    attribute.val.cooperative = 1;
   }
+  cudaLaunchConfig_t config{};
+  config.gridDim          = dim3(blocks);
+  config.blockDim         = dim3(static_cast<unsigned>(threads));
+  config.dynamicSmemBytes = static_cast<std::size_t>(shared);
+  config.stream           = stream;
+  config.attrs            = &attribute;
+  config.numAttrs         = Kind == launch_kind::in_order ? 0 : 1;
+  void* pointers[]        = {static_cast<void*>(&args)...};
+  return cuda_status(cudaLaunchKernelExC(&config, reinterpret_cast<void const*>(kernel), pointers));
 }
 
 //! @brief Blocks of a kernel that the current device has resident at once; 1 where it has no cooperative launches. The host alone
