@@ -87,13 +87,6 @@ requires(selecting_chunker<Chunker>&& Chunker::several_bits) struct payload_op_o
   using type = decltype(widths(std::make_integer_sequence<int, Chunker::level_count>{}));
 };
 
-//! @brief How kernels rotate chunks. Elements that are added are chunks without a rotation in a metric, and no chunks otherwise.
-template <class Kind, class Rotator, class Metric, int Size>
-using rotation_in = std::conditional_t<!std::is_same_v<Kind, payload::values> ||
-                                         (Metric::scaled && Size >= 128 && Size <= 1024),
-                                       rotation_of<Rotator, Size>,
-                                       std::type_identity<void>>;
-
 }  // namespace detail
 
 //! @brief Policies composed: a chunker cuts the gradient, a rotator turns each chunk, a coder makes bits of it, and a form says who
@@ -133,8 +126,12 @@ struct codec {
   using norm_scalar         = typename agreed_type::scalar;
   using agreed_op           = typename agreed_type::op;
   using counts_type         = typename Form::template counts<codec, Coder>;
-  using rotation =
-    typename detail::rotation_in<payload_kind, Rotator, Metric, Chunker::chunk_size>::type;
+  //! How kernels rotate chunks. Elements that are added are chunks without a rotation in a metric, and no chunks otherwise.
+  using rotation = typename std::conditional_t<!std::is_same_v<payload_kind, payload::values> ||
+                                                 (Metric::scaled && Chunker::chunk_size >= 128 &&
+                                                  Chunker::chunk_size <= 1024),
+                                               detail::rotation_of<Rotator, Chunker::chunk_size>,
+                                               std::type_identity<void>>::type;
   constexpr description describe() const
   {
     return {"codec", chunker, rotator, coder, Form{}, feedback, metric};

@@ -33,7 +33,13 @@ template <bool Ask,
 {
   constexpr std::string_view form =
     Form::template suits<Ask, Chunker, Rotator, Coder, Feedback, Metric>();
-  return form.empty() ? suits_metric<Ask, Chunker, Feedback, Metric>() : form;
+  if constexpr (!form.empty()) { return form; }
+  TERSUM_NEEDS("tersum: a metric with scales takes chunks of up to 1024 coordinates",
+               !Metric::scaled || Chunker::chunk_size <= 1024);
+  using scale = typename scale_of<Metric>::type;
+  TERSUM_NEEDS("tersum: stored_scale of a metric must be float or bfloat16",
+               std::is_same_v<scale, float> || std::is_same_v<scale, bfloat16>);
+  return {};
 }
 
 }  // namespace detail

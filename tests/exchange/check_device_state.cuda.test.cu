@@ -140,10 +140,12 @@ TEST_CASE("[check_device_state] header, records and table are held to the plan w
   CHECK(is_refused(check_state(exec, plan, {}, own), "smaller"));
   state_seal seal{1, 2, 3};
   CHECK(is_refused(seal_state(exec, plan, state.first(100), seal), "smaller"));
-  CHECK(
-    is_refused(check_state(exec, plan, state, {own.version + 1, own.bytes, own.check}), "version"));
-  CHECK(is_refused(check_state(exec, plan, state, {own.version, own.bytes - 1, own.check}), "cut"));
-  CHECK(is_refused(check_state(exec, plan, state, {own.version, own.bytes, ~own.check}), "sealed"));
+  CHECK(is_refused(
+    check_state(exec, plan, state, state_seal{own.version + 1, own.bytes, own.check}), "version"));
+  CHECK(is_refused(
+    check_state(exec, plan, state, state_seal{own.version, own.bytes - 1, own.check}), "cut"));
+  CHECK(is_refused(check_state(exec, plan, state, state_seal{own.version, own.bytes, ~own.check}),
+                   "sealed"));
   CHECK(seal.check == 3);
 }
 

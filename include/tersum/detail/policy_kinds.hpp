@@ -74,25 +74,6 @@ template <class Chunker>
   return requires { requires selecting_chunker<Chunker> && Chunker::by_norm; };
 }
 
-//! @brief Empty, or a sentence that says why chunks are not chosen under a range.
-template <bool Ask, class Chunker, class Range>
-[[nodiscard]] constexpr std::string_view suits_choice() noexcept
-{
-  constexpr bool by_norms = measures<Range, statistic::chunk_square_norm>;
-  if constexpr (selecting_chunker<Chunker> && !by_norms) {
-    TERSUM_NEEDS(
-      "tersum: chunks are chosen by their norms: use rms_range, or give your range energy(agreed, coordinates)",
-      !Chunker::by_norm || has_energy<Range>);
-    TERSUM_NEEDS(
-      "tersum: chunks of several widths take rms_range, whose clip follows the width; other ranges take chunks of one width",
-      !has_several_bits<Chunker>() && !has_measurement<Range>);
-    TERSUM_NEEDS(
-      "tersum: where chunks are chosen, tracked_correlation compares their sums with their norms: use rms_range",
-      !Range::headroom_type::tracked);
-  }
-  return {};
-}
-
 //! Whether a feedback policy has codes be of differences.
 template <class Feedback>
 concept of_differences = Feedback::codes_differences;
@@ -130,18 +111,6 @@ template <bool Ask, bool Owners, bool Published, class Feedback>
   TERSUM_NEEDS(
     "tersum: difference_feedback is for publish, whose ranks hold the values of the last exchange: gradients are added afresh in every step",
     !of_differences<Feedback> || Published);
-  return {};
-}
-
-//! @brief Empty, or a sentence that says what a metric does not go with.
-template <bool Ask, class Chunker, class Feedback, class Metric>
-[[nodiscard]] constexpr std::string_view suits_metric() noexcept
-{
-  TERSUM_NEEDS("tersum: a metric with scales takes chunks of up to 1024 coordinates",
-               !Metric::scaled || Chunker::chunk_size <= 1024);
-  using scale = typename scale_of<Metric>::type;
-  TERSUM_NEEDS("tersum: stored_scale of a metric must be float or bfloat16",
-               std::is_same_v<scale, float> || std::is_same_v<scale, bfloat16>);
   return {};
 }
 

@@ -57,7 +57,7 @@ struct loopback_rank {
   }
   [[nodiscard]] auto arrays() const
   {
-    return detail::make_arrays(plan, gradient, gradient, state, workspace);
+    return detail::exchange_arrays{plan, gradient, gradient, state, workspace};
   }
 };
 
@@ -83,7 +83,7 @@ struct loopback_shard {
   }
   [[nodiscard]] auto arrays() const
   {
-    return detail::make_arrays(plan, given, got, state, workspace);
+    return detail::exchange_arrays{plan, given, got, state, workspace};
   }
 };
 

@@ -105,19 +105,10 @@ template <class Codec>
   return selects<Codec> && step.decode == 0.0f;
 }
 
-//! @brief Whether three quarters of a tensor's lanes are at a limit. Then the range was far too narrow for the sum, which
-//! looks no larger than the range, and is taken to have four times the energy, so that the head-room doubles.
-//! @param saturated  Lanes at a limit.
-template <class Codec>
-[[nodiscard]] TERSUM_INLINE bool is_saturated(double saturated, std::uint64_t tensor_chunks)
-{
-  return saturated >= 0.75 * Codec::chunk_size * static_cast<double>(tensor_chunks);
-}
-
 //! @brief sqrt(|sum|^2 / energy of one rank); or `before`, if there is no energy to compare with, or a chunk of the tensor is
 //! not finite, which makes both NaN or Inf.
 //!
-//! @param of_sum  Adds up, over the chunks, decode^2 times the squares of the summed codes; four times that if `is_saturated`.
+//! @param of_sum  Adds up, over the chunks, decode^2 times the squares of the summed codes.
 //! @param energy  Squared norm of one rank: the mean over the ranks if norms were summed, otherwise the largest.
 template <class Codec>
 [[nodiscard]] TERSUM_INLINE float correlation_ratio(
@@ -129,20 +120,6 @@ template <class Codec>
   // Where norms of chunks travel, a chunk whose norm is not finite is poisoned, and the square is a NaN.
   bool const finite = norms_travel<Codec> || energy < 0x1p200;
   return energy > 0 && finite && square < 0x1p60 ? ::sqrtf(static_cast<float>(square)) : before;
-}
-
-//! @brief What `tensor_record::ratio` is after an exchange. Of what lies in other ranks' shards it is what they have told.
-template <class Codec, class Element>
-[[nodiscard]] TERSUM_INLINE float next_ratio(exchange_args<Codec, Element> const& args,
-                                             std::uint64_t tensor,
-                                             double of_sum,
-                                             double energy)
-{
-  tensor_record const& record = args.records[tensor];
-  if constexpr (tells_ratios<Codec>) {
-    if (!is_own(args, record)) { return ratio_of(args, tensor, record); }
-  }
-  return correlation_ratio<Codec>(of_sum, energy, args.world, record.chunks, record.ratio);
 }
 
 //! @brief Puts the ratio of a tensor among the scalars that the ranks sum; zero if it is another rank's to tell.
@@ -209,14 +186,24 @@ TERSUM_INLINE void finish_tensor(exchange_args<Codec, Element> const& args,
   [[maybe_unused]] std::uint64_t const chunks = record.chunks;
   if (saturates<Codec>) { record.saturated = static_cast<std::uint64_t>(saturated); }
   if constexpr (tracks<Codec>) {
-    if (saturates<Codec> && is_saturated<Codec>(saturated, chunks)) { of_sum = 4 * of_sum; }
+    // With three quarters of the lanes at a limit the range was far too narrow for the sum, which looks no larger than the range, and
+    // is taken to have four times the energy, so that the head-room doubles.
+    double const many = 0.75 * Codec::chunk_size * static_cast<double>(chunks);
+    if (saturates<Codec> && saturated >= many) { of_sum = 4 * of_sum; }
     double energy = norms / args.world;
     if constexpr (!norms_travel<Codec>) {
       auto const* const agreed = static_cast<typename Codec::norm_scalar const*>(args.agreed);
       energy =
         static_cast<double>(to_float(agreed[(per_tensor<Codec> ? 0 : args.chunks) + tensor]));
     }
-    record.ratio = next_ratio(args, tensor, of_sum, energy);
+    float const measured =
+      correlation_ratio<Codec>(of_sum, energy, args.world, chunks, record.ratio);
+    // Of what lies in other ranks' shards it is what they have told.
+    if constexpr (tells_ratios<Codec>) {
+      record.ratio = is_own(args, record) ? measured : ratio_of(args, tensor, record);
+    } else {
+      record.ratio = measured;
+    }
   }
 }
 

@@ -196,6 +196,16 @@ struct exchange_arrays {
   exchange_args<Codec, In> in;
   exchange_args<Codec, Out> out;
 
+  exchange_arrays(plan<Codec> const& plan,
+                  std::span<In> from,
+                  std::span<Out> to,
+                  std::span<std::byte> state,
+                  std::span<std::byte> workspace) noexcept
+    : in(make_args(plan, from.data(), state, workspace)),
+      out(make_args(plan, to.data(), state, workspace))
+  {
+  }
+
   template <class Stage>
   [[nodiscard]] auto const& of(Stage) const noexcept
   {
@@ -208,18 +218,6 @@ struct exchange_arrays {
     }
   }
 };
-
-//! The arguments of one rank with the array that its exchange reads, and with the one that it writes.
-template <class Codec, class In, class Out>
-[[nodiscard]] exchange_arrays<Codec, In, Out> make_arrays(plan<Codec> const& plan,
-                                                          std::span<In> in,
-                                                          std::span<Out> out,
-                                                          std::span<std::byte> state,
-                                                          std::span<std::byte> workspace)
-{
-  return {make_args(plan, in.data(), state, workspace),
-          make_args(plan, out.data(), state, workspace)};
-}
 
 //! @brief The walk of every exchange, whatever its form: performs stages and calls the collective with the wires of rounds.
 //! @tparam First, Last  The parts that are walked.
@@ -242,16 +240,14 @@ template <exchange_part First = exchange_part::measure,
 {
   if (!checked.ok()) { return checked; }
   if (status const s = exec.check(); !s.ok()) { return s; }
-  auto const arrays    = make_arrays(plan, in, out, state, workspace);
+  exchange_arrays const arrays{plan, in, out, state, workspace};
   constexpr bool whole = !ending_in_shards<Codec> && !publishing<Codec>;
   return walk(typename Codec::stages{}, [&]<class Entry>(Entry entry) -> status {
     if constexpr (Entry::part < First || Last < Entry::part) {
       return {};
     } else if constexpr (whole && does_itself<Reduce, Codec, Entry>) {
-      if constexpr (std::same_as<Entry, stage::encode>) {
-        return exchange_at_once(plan, arrays.in, reduce);
-      }
-      return {};
+      return std::same_as<Entry, stage::encode> ? exchange_at_once(plan, arrays.in, reduce)
+                                                : status{};
     } else if constexpr (is_round<Entry>) {
       return reduce_round(reduce, wire_of(entry, plan, workspace));
     } else {

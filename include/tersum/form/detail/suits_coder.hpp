@@ -40,10 +40,10 @@ template <bool Ask,
     "tersum: codes of allocated_chunks are added in saturating lanes: use saturating_sum",
     !has_several_bits<Chunker>() ||
       std::is_same_v<typename reducer::op, saturating_add<reducer::lane_bits>>);
-  if constexpr (has_several_bits<Chunker>()) {
-    TERSUM_NEEDS("tersum: lanes of several widths have 2, 4 or 8 bits",
-                 Chunker::widths[Chunker::level_count - 1] <= 8);
-  }
+  TERSUM_NEEDS(
+    "tersum: lanes of several widths have 2, 4 or 8 bits",
+    !has_several_bits<Chunker>() ||
+      requires { requires Chunker::widths[Chunker::level_count - 1] <= 8; });
   TERSUM_NEEDS("tersum: a rotator of whole tensors has no feedback: use partial_hadamard",
                !of_wholes || !Feedback::enabled);
   TERSUM_NEEDS(
@@ -56,7 +56,18 @@ template <bool Ask,
                !of_wholes || has_measurement<range>);
   TERSUM_NEEDS("tersum: a rotator of whole tensors takes plain_metric: use partial_hadamard",
                !of_wholes || !Metric::scaled);
-  return suits_choice<Ask, Chunker, range>();
+  if constexpr (selecting_chunker<Chunker> && !measures<range, statistic::chunk_square_norm>) {
+    TERSUM_NEEDS(
+      "tersum: chunks are chosen by their norms: use rms_range, or give your range energy(agreed, coordinates)",
+      !Chunker::by_norm || has_energy<range>);
+    TERSUM_NEEDS(
+      "tersum: chunks of several widths take rms_range, whose clip follows the width; other ranges take chunks of one width",
+      !has_several_bits<Chunker>() && !has_measurement<range>);
+    TERSUM_NEEDS(
+      "tersum: where chunks are chosen, tracked_correlation compares their sums with their norms: use rms_range",
+      !range::headroom_type::tracked);
+  }
+  return {};
 }
 
 //! @brief Empty, or a sentence that says which policy does not fit.
@@ -73,11 +84,10 @@ template <bool Ask, chunker Chunker, rotator Rotator, coder Coder>
                  !selecting_chunker<Chunker> || has_several_bits<Chunker>());
     TERSUM_NEEDS("tersum: a code has 1 to 16 bits",
                  conversion<levels> || (levels::bits >= 1 && levels::bits <= 16));
-    if constexpr (has_magnitudes<levels>) {
-      TERSUM_NEEDS(
-        "tersum: a code has 1 to 8 bits, one of them for the sign: magnitudes is 2^(bits - 1)",
-        levels::bits <= 8 && levels::magnitudes == 1 << (levels::bits - 1));
-    }
+    TERSUM_NEEDS(
+      "tersum: a code has 1 to 8 bits, one of them for the sign: magnitudes is 2^(bits - 1)",
+      !has_magnitudes<levels> ||
+        requires { requires levels::bits <= 8 && levels::magnitudes == 1 << (levels::bits - 1); });
     if constexpr (block_quantizer<levels>) {
       TERSUM_NEEDS("tersum: a block with numbers of its own has 16, 32, 64 or 128 coordinates",
                    levels::block == 16 || levels::block == 32 || levels::block == 64 ||
