@@ -23,30 +23,6 @@ struct chunk_step {
 };
 static_assert(sizeof(chunk_step) == 16);
 
-namespace detail {
-
-//! @brief `make_chunk_step` for a rotation of root^2 coordinates.
-template <class Quantizer>
-[[nodiscard]] TERSUM_INLINE chunk_step
-chunk_step_of(float wanted, float bound, float root, int world)
-{
-  constexpr float unit = static_cast<float>(1 << Quantizer::fraction_bits);
-  // Rounding is exact for values up to 2^23 units: see `round_sixteen`. A step is raised where one coordinate could
-  // exceed that, which takes a chunk of millions whose energy lies in one coordinate.
-  float const step = maximum(wanted, bound * (unit * 0x1p-23f));
-
-  chunk_step out{};
-  if (!is_finite(bound) || !(step <= 0x1p100f)) {
-    out.decode = bits_float(0x7fffffffu);
-  } else if (step >= 0x1p-100f) {
-    out.encode = unit / (step * root);
-    out.decode = step / root / static_cast<float>(world);
-  }
-  return out;
-}
-
-}  // namespace detail
-
 //! @brief The factors that encoders and decoders of a chunk multiply by, made from the distance between neighbouring codes.
 //!
 //! Every rank must pass the same arguments. If the step is below 2^-100, the chunk is sent as zeros. If the bound is
@@ -54,16 +30,31 @@ chunk_step_of(float wanted, float bound, float root, int world)
 //! only, so that no compiler can contract them, and CPU and GPU agree.
 //! @tparam Rotator    `partial_hadamard<Size>` or `no_rotation`: rotations in kernels are not normalized.
 //! @tparam Quantizer  The quantizer of the codes.
-//! @param step   The distance between neighbouring codes, in units of the gradient.
-//! @param bound  What no rotated coordinate of any rank exceeds, the chunk's norm for instance. Rounding would not be
-//!               exact with a step below bound * 2^(fraction_bits - 23), so that a smaller one is raised to that.
-//! @param world  How many ranks' codes are added: `decode` makes the mean of the sum.
+//! @param wanted  The distance between neighbouring codes, in units of the gradient.
+//! @param bound   What no rotated coordinate of any rank exceeds, the chunk's norm for instance. Rounding would not be
+//!                exact with a step below bound * 2^(fraction_bits - 23), so that a smaller one is raised to that.
+//! @param world   How many ranks' codes are added: `decode` makes the mean of the sum.
+//! @param root    By what the rotator lengthens what it rotates; of one of whole tensors say it.
 template <rotator Rotator, quantizer Quantizer>
-requires(Rotator::rotation_size > 0) [[nodiscard]] TERSUM_INLINE chunk_step
-  make_chunk_step(float step, float bound, int world)
+[[nodiscard]] TERSUM_INLINE chunk_step
+make_chunk_step(float wanted,
+                float bound,
+                int world,
+                float root = ::sqrtf(static_cast<float>(detail::square_gain<Rotator>)))
 {
-  float const root = ::sqrtf(static_cast<float>(detail::square_gain<Rotator>));
-  return detail::chunk_step_of<Quantizer>(step, bound, root, world);
+  constexpr float unit = static_cast<float>(1 << Quantizer::fraction_bits);
+  // Rounding is exact for values up to 2^23 units: see `round_sixteen`. A step is raised where one coordinate could
+  // exceed that, which takes a chunk of millions whose energy lies in one coordinate.
+  float const step = detail::maximum(wanted, bound * (unit * 0x1p-23f));
+
+  chunk_step out{};
+  if (!detail::is_finite(bound) || !(step <= 0x1p100f)) {
+    out.decode = detail::bits_float(0x7fffffffu);
+  } else if (step >= 0x1p-100f) {
+    out.encode = unit / (step * root);
+    out.decode = step / root / static_cast<float>(world);
+  }
+  return out;
 }
 
 //! @brief What `dequantize` takes as the step of a chunk whose codes go to `rotate_back`. A rotator's `backward` alone, as

@@ -95,7 +95,8 @@ template <class Codec>
   float const headroom  = range.headroom.factor(world, ratio);
   float const clip      = clip_of(codec, world);
   float const wanted    = own_range * clip * headroom / static_cast<float>(quantizer::max_level);
-  return chunk_step_of<quantizer>(wanted, bound, rotation_root<Codec>(tensor_chunks), world);
+  return make_chunk_step<typename Codec::rotator_type, quantizer>(
+    wanted, bound, world, rotation_root<Codec>(tensor_chunks));
 }
 
 //! @brief Whether a chunk did not travel, so that its energy is missing in what was decoded.
