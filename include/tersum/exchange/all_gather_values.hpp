@@ -18,12 +18,16 @@ namespace tersum::inline v0 {
 
 namespace detail {
 
-//! Whether the shard lies where it may.
+//! All arguments of an exchange of values, and whether the shard lies where it may.
 template <class Codec, class ShardElement, class Element>
-[[nodiscard]] status check_place(plan<Codec> const& plan,
-                                 std::span<ShardElement const> shard,
-                                 std::span<Element const> values) noexcept
+[[nodiscard]] status check_published(plan<Codec> const& plan,
+                                     std::span<ShardElement> shard,
+                                     std::span<Element> values,
+                                     std::span<std::byte const> state,
+                                     std::span<std::byte const> workspace) noexcept
 {
+  if (status const s = check_arguments(plan, values, state, workspace); !s.ok()) { return s; }
+  if (status const s = check_shard(plan, shard, state, workspace); !s.ok()) { return s; }
   void const* const place = values.data() + plan.shard_begin(plan.ranks().rank);
   bool const in_place     = std::is_same_v<ShardElement, Element> && shard.data() == place;
   if (are_apart(shard.data(), shard.size_bytes(), values.data(), values.size_bytes()) ||
@@ -34,19 +38,6 @@ template <class Codec, class ShardElement, class Element>
           codes_differences<Codec>
             ? "shard overlaps values: a difference to itself says nothing"
             : "shard overlaps values: within them it must lie from plan.shard_begin(rank) on"};
-}
-
-//! All arguments of an exchange of values.
-template <class Codec, class ShardElement, class Element>
-[[nodiscard]] status check_published(plan<Codec> const& plan,
-                                     std::span<ShardElement> shard,
-                                     std::span<Element> values,
-                                     std::span<std::byte const> state,
-                                     std::span<std::byte const> workspace) noexcept
-{
-  if (status const s = check_arguments(plan, values, state, workspace); !s.ok()) { return s; }
-  if (status const s = check_shard(plan, shard, state, workspace); !s.ok()) { return s; }
-  return check_place(plan, std::span<ShardElement const>{shard}, std::span<Element const>{values});
 }
 
 }  // namespace detail

@@ -145,8 +145,10 @@ struct basic_cuda_executor : exchange_launches<basic_cuda_executor<Of...>> {
       return launch(on_chunks, blocks, threads, shared, args, kernel.first);
     } else {
       auto* const function = detail::exchange_kernel<Kernel, Codec, Element, Of...>;
-      return launch<detail::own_launch_kind<Kernel, Of...>>(
-        function, blocks, threads, shared, args, kernel);
+      constexpr auto kind  = detail::overlaps_launch<Kernel, Of...>
+                               ? detail::launch_kind::overlapping
+                               : detail::launch_kind::in_order;
+      return launch<kind>(function, blocks, threads, shared, args, kernel);
     }
   }
 

@@ -36,25 +36,6 @@ struct norm_scalar_of<Chunker> {
   using type = typename Chunker::scalar;
 };
 
-//! @brief Empty, or a sentence that says which policy does not go with elements that the wire adds.
-template <bool Ask, chunker Chunker, rotator Rotator, feedback Feedback, metric Metric>
-[[nodiscard]] constexpr std::string_view suits_summed_elements() noexcept
-{
-  TERSUM_NEEDS("tersum: elements that the wire adds stay where they are: rotate nothing",
-               Rotator::rotation_size == 1);
-  TERSUM_NEEDS("tersum: a cast of all coordinates loses next to nothing and has no feedback",
-               !Feedback::enabled || selecting_chunker<Chunker>);
-  TERSUM_NEEDS(
-    "tersum: a cast has one width: use top_chunks, or summed_codes with allocated_chunks",
-    !has_several_bits<Chunker>());
-  TERSUM_NEEDS(
-    "tersum: a cast of all coordinates takes plain_metric: the error of a float is in units of the coordinate already",
-    !Metric::scaled || selecting_chunker<Chunker>);
-  TERSUM_NEEDS("tersum: a cast in a metric takes chunks of 128 to 1024 coordinates",
-               !Metric::scaled || Chunker::chunk_size >= 128);
-  return {};
-}
-
 //! @brief What kernels of elements with feedback are given besides, which must stay in range when they are added.
 struct summand_args {
   float largest;       // of what a rank sends: see largest_summand
@@ -139,7 +120,19 @@ struct in_wire : usual_form {
     if constexpr (adding_coder<Coder>) {
       return detail::suits_summed_codes<Ask, Chunker, Rotator, Coder, Feedback, Metric>();
     } else {
-      return detail::suits_summed_elements<Ask, Chunker, Rotator, Feedback, Metric>();
+      TERSUM_NEEDS("tersum: elements that the wire adds stay where they are: rotate nothing",
+                   Rotator::rotation_size == 1);
+      TERSUM_NEEDS("tersum: a cast of all coordinates loses next to nothing and has no feedback",
+                   !Feedback::enabled || selecting_chunker<Chunker>);
+      TERSUM_NEEDS(
+        "tersum: a cast has one width: use top_chunks, or summed_codes with allocated_chunks",
+        !detail::has_several_bits<Chunker>());
+      TERSUM_NEEDS(
+        "tersum: a cast of all coordinates takes plain_metric: the error of a float is in units of the coordinate already",
+        !Metric::scaled || selecting_chunker<Chunker>);
+      TERSUM_NEEDS("tersum: a cast in a metric takes chunks of 128 to 1024 coordinates",
+                   !Metric::scaled || Chunker::chunk_size >= 128);
+      return {};
     }
   }
 };

@@ -90,10 +90,6 @@ __device__ __forceinline__ void wait_for_kernel_before()
 //! (`wait_for_kernel_before`); or with all of its blocks resident together, or not at all.
 enum class launch_kind : unsigned char { in_order, overlapping, together };
 
-template <class Kernel, class... Of>
-inline constexpr launch_kind own_launch_kind =
-  overlaps_launch<Kernel, Of...> ? launch_kind::overlapping : launch_kind::in_order;
-
 inline namespace TERSUM_ARCHITECTURES {
 
 // Kernels are hidden: every shared library has its own, compiled for its own architectures.
