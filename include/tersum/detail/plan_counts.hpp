@@ -121,6 +121,11 @@ class plan_counts {
     in_eights_.add(record, Codec::chunk_size, record.offset % 8 == 0);
   }
 
+  //! Ranks; a world that check() refuses counts as one.
+  [[nodiscard]] constexpr std::uint64_t ranks_of() const noexcept
+  {
+    return static_cast<std::uint64_t>(maximum(world_.size, 1));
+  }
   //! Of what this rank keeps of its own part.
   [[nodiscard]] constexpr std::uint64_t own_part() const noexcept
   {

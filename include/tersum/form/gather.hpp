@@ -48,10 +48,10 @@ struct gather_counts : codec_counts<Codec> {
   //! What this rank sends lies where all others receive it.
   constexpr void take_parts(section_list& work, auto& args) const noexcept
   {
-    auto const ranks      = static_cast<std::uint64_t>(maximum(this->ranks().size, 1));
     args.parts.part_words = part_bytes() / sizeof(std::uint32_t);
-    args.parts.share      = 1.0f / static_cast<float>(ranks);
-    args.parts.gathered   = work.take_bytes<std::uint32_t>("gathered", ranks * part_bytes());
+    args.parts.share      = 1.0f / static_cast<float>(this->ranks_of());
+    args.parts.gathered =
+      work.take_bytes<std::uint32_t>("gathered", this->ranks_of() * part_bytes());
     work.share("gathered", "payload");
     args.payload = args.parts.gathered;
     if (args.payload != nullptr) { args.payload += args.rank * args.parts.part_words; }

@@ -45,7 +45,8 @@ struct two_shot_counts : codec_counts<Codec> {
     if (selects<Codec>) {
       // Of parts dealt widest first none exceeds the mean by more than the widest chunk.
       std::uint64_t const words = this->choice_.bytes_of(bytes) / word;
-      bytes = this->travels() ? of_a_rank(words + chunk_words() * (size() - 1)) * word : 0;
+      bytes =
+        this->travels() ? of_a_rank(words + chunk_words() * (this->ranks_of() - 1)) * word : 0;
     }
     return round_up(bytes, this->alignment);
   }
@@ -59,12 +60,12 @@ struct two_shot_counts : codec_counts<Codec> {
   }
   [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept
   {
-    return part_bytes() * size();
+    return part_bytes() * this->ranks_of();
   }
   //! Bytes of all parts of the mean.
   [[nodiscard]] constexpr std::uint64_t mean_bytes() const noexcept
   {
-    return mean_part_bytes() * size();
+    return mean_part_bytes() * this->ranks_of();
   }
   //! With fixed chunks: the most chunks that a rank owns.
   [[nodiscard]] constexpr std::uint64_t owned_chunks() const noexcept
@@ -90,8 +91,8 @@ struct two_shot_counts : codec_counts<Codec> {
     args.payload     = work.take_bytes<std::uint32_t>("payload", payload_bytes());
     parts.gathered   = args.payload;
     parts.part_words = part_bytes() / sizeof(std::uint32_t);
-    auto const ranks = static_cast<std::uint32_t>(maximum(this->world_.size, 1));
-    parts.ranks      = divisor::of(static_cast<std::uint32_t>(ranks));
+    auto const ranks = static_cast<std::uint32_t>(this->ranks_of());
+    parts.ranks      = divisor::of(ranks);
     parts.share      = 1.0f / static_cast<float>(ranks);
     if (feeds_back<Codec> || ways_differ<Codec>) {
       parts.gathered = work.take_bytes<std::uint32_t>("gathered", mean_bytes());
@@ -112,13 +113,9 @@ struct two_shot_counts : codec_counts<Codec> {
   }
 
  private:
-  [[nodiscard]] constexpr std::uint64_t size() const noexcept
-  {
-    return static_cast<std::uint64_t>(maximum(this->ranks().size, 1));
-  }
   [[nodiscard]] constexpr std::uint64_t of_a_rank(std::uint64_t number) const noexcept
   {
-    return (number + size() - 1) / size();
+    return divide_up(number, this->ranks_of());
   }
 };
 

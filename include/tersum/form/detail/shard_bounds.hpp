@@ -50,7 +50,7 @@ class shard_bounds : public codec_counts<Codec> {
   {
     auto const r = static_cast<std::uint64_t>(rank);
     if (uneven_) { return boundaries_[r]; }
-    auto const n = static_cast<std::uint64_t>(maximum(this->world_.size, 1));
+    std::uint64_t const n = this->ranks_of();
     return this->coordinates() / n * r + this->coordinates() % n * r / n;
   }
   //! Calls visit(coordinate) for the begins of the shards, and the end of the last one.
@@ -79,14 +79,10 @@ class shard_bounds : public codec_counts<Codec> {
   }
   //! This rank, where it is not said the first one.
   [[nodiscard]] constexpr int rank() const noexcept { return maximum(this->world_.rank, 0); }
-  [[nodiscard]] constexpr std::uint64_t ranks_of() const noexcept
-  {
-    return static_cast<std::uint64_t>(maximum(this->world_.size, 1));
-  }
   [[nodiscard]] constexpr bool are_boundaries() const noexcept
   {
     if (boundaries_.empty()) { return true; }
-    if (boundaries_.size() != ranks_of() + 1) { return false; }
+    if (boundaries_.size() != this->ranks_of() + 1) { return false; }
     if (boundaries_.front() != 0 || boundaries_.back() != this->coordinates()) { return false; }
     return std::is_sorted(boundaries_.begin(), boundaries_.end());
   }
