@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Factors of all matrices of a plan: products, orthonormal columns, the warm start, and means from factors. Kernel bodies.
+//! Factors of all matrices of a plan: orthonormal columns, the warm start, and means from factors. Kernel bodies.
 
 #pragma once
 
@@ -40,25 +40,6 @@ struct block_hand : context_arithmetic<Context> {
   TERSUM_BODY void sync_lanes() const { ctx.sync_warp(); }
 };
 
-//! @brief Up to eight values of one row of a matrix, with what feedback kept; zeros beyond the row.
-//! @tparam Multiplied  Whether they are those of products: see `gradient_of`.
-template <bool Multiplied, class Codec, class Element, class Context>
-TERSUM_BODY void load_values(Context const& ctx,
-                             exchange_args<Codec, Element> const& args,
-                             std::uint64_t at,
-                             int count,
-                             float (&v)[8])
-{
-  load_some(ctx, args.gradient + at, count, v);
-  if constexpr (feeds_back<Codec>) {
-    float kept[8];
-    load_some(ctx, args.residual + at, count, kept);
-    context_arithmetic<Context> const math{};
-    TERSUM_UNROLL
-    for (int i = 0; i < 8; ++i) { v[i] = element_of_matrix<Multiplied>(math, args, v[i], kept[i]); }
-  }
-}
-
 //! @brief Stores up to eight values of one row of a matrix: floats, or means that are rounded to finite elements.
 template <class Element, class Context>
 TERSUM_BODY void store_values(Context const& ctx, Element* to, int count, float const (&v)[8])
@@ -85,90 +66,6 @@ TERSUM_BODY void store_values(Context const& ctx, Element* to, int count, float 
       if (j < count) { ctx.store(to + j, Context::template finite_element<Element>(v[j])); }
     }
   }
-}
-
-//! @brief The product of a turn of one matrix.
-//! @param from  The factors of the other turn.
-template <class Codec, class Element>
-[[nodiscard]] TERSUM_INLINE auto product_of(exchange_args<Codec, Element> const& args,
-                                            matrix_record const& m,
-                                            int turn,
-                                            float const* from)
-{
-  auto const& parts = args.parts;
-  return matrix_product<typename Codec::quantizer_type::element>{
-    .from          = from + m.slot[1 - turn],
-    .offset        = m.offset,
-    .rows          = m.rows,
-    .columns       = m.columns,
-    .length        = m.length(turn),
-    .rank          = m.rank,
-    .of_rows       = m.sends_rows(turn),
-    .slices        = m.slices(turn),
-    .to            = parts.wire[turn] + m.slot[turn],
-    .sums          = parts.factor[agrees<Codec> ? turn : 1] + m.slot[turn],
-    .partials      = parts.partials,
-    .first_partial = m.first_partial[turn],
-    .largest       = parts.largest};
-}
-
-//! @brief Computes the factors of a turn for all matrices from those of the other turn, and writes them to the wire, or the
-//! sums of slices to the workspace. A block has 64 elements of the columns of one matrix, and all slices or one of them.
-template <class Codec, class Element, class Context>
-TERSUM_BODY void multiply_matrices(Context const& ctx,
-                                   exchange_args<Codec, Element> const& args,
-                                   int turn,
-                                   float const* from)
-{
-  std::uint64_t const number = ctx.block_rank();
-  if (number >= args.parts.end.first_product[turn]) { return; }
-  auto const first       = [turn](matrix_record const& m) { return m.first_product[turn]; };
-  matrix_record const& m = args.table[find_matrix(args, number, first)];
-  auto const load        = [&](Context const& on, std::uint64_t at, int count, float(&v)[8]) {
-    load_values<true>(on, args, at, count, v);
-  };
-  multiply_part<Codec::rank>(ctx, load, product_of(args, m, turn, from), number - first(m));
-}
-
-//! Blocks that add up slices for 64 elements of all columns of a factor: each has two columns.
-template <class Codec>
-inline constexpr unsigned adders_of_block = (Codec::rank + 1) / 2;
-
-//! @brief Adds the sums of the slices of divided matrices, and writes the factors of a turn to the wire.
-template <class Codec, class Element, class Context>
-TERSUM_BODY void add_matrices(Context const& ctx,
-                              exchange_args<Codec, Element> const& args,
-                              int turn)
-{
-  using wire                 = typename Codec::quantizer_type::element;
-  std::uint64_t const number = ctx.block_rank() / adders_of_block<Codec>;
-  if (number >= args.parts.end.first_block[turn]) { return; }
-  auto const first       = [turn](matrix_record const& m) { return m.first_block[turn]; };
-  matrix_record const& m = args.table[find_matrix(args, number, first)];
-  if (!m.is_divided(turn)) { return; }
-  auto const product         = product_of(args, m, turn, args.parts.warm);
-  std::uint64_t const length = product.length;
-  std::uint64_t const row    = (number - first(m)) * 64 + ctx.thread_rank() % 64;
-  unsigned const column = ctx.block_rank() % adders_of_block<Codec> * 2 + ctx.thread_rank() / 64;
-  if (column >= product.rank || row >= length) { return; }
-  std::uint64_t const at     = column * length + row;
-  std::uint64_t const size   = product.rank * length;
-  float const* sums          = product.partials + product.first_partial + at;
-  auto const count           = static_cast<unsigned>(product.slices.count());
-  constexpr unsigned at_once = 16;
-  float sum                  = 0;
-  for (unsigned i = 0; i < count; i += at_once) {
-    float v[at_once];
-    TERSUM_UNROLL
-    for (unsigned j = 0; j < at_once; ++j) {
-      v[j] = i + j < count ? ctx.load(sums + j * size) : 0.0f;
-    }
-    TERSUM_UNROLL
-    for (unsigned j = 0; j < at_once; ++j) { sum = Context::add(sum, v[j]); }
-    sums += at_once * size;
-  }
-  ctx.store(product.to + at,
-            Context::template element<wire>(sent_of_product<wire>(sum, product.largest)));
 }
 
 //! Blocks that share the columns of 64 rows.
@@ -225,25 +122,21 @@ TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Eleme
         sum[i][j] = poisoned ? Context::from_bits(0x7fc00000u) : Context::add(sum[i][j], 0.0f);
       }
     }
-    if constexpr (feeds_back<Codec>) {
-      if (keeps) {
-        float rest[4][8];
+    if (feeds_back<Codec> && keeps) {
+      float rest[4][8];
+      TERSUM_UNROLL
+      for (int i = 0; i < 4; ++i) { load_values<false>(ctx, args, first_of[i], count[i], rest[i]); }
+      TERSUM_UNROLL
+      for (int i = 0; i < 4; ++i) {
+        float kept[8];
+        load_some(ctx, args.residual + first_of[i], count[i], kept);
         TERSUM_UNROLL
-        for (int i = 0; i < 4; ++i) {
-          load_values<false>(ctx, args, first_of[i], count[i], rest[i]);
+        for (int j = 0; j < 8; ++j) {
+          float const mean = Context::value(Context::template finite_element<Element>(sum[i][j]));
+          rest[i][j] =
+            rest_of_matrix(context_arithmetic<Context>{}, args, rest[i][j], mean, kept[j]);
         }
-        TERSUM_UNROLL
-        for (int i = 0; i < 4; ++i) {
-          float kept[8];
-          load_some(ctx, args.residual + first_of[i], count[i], kept);
-          TERSUM_UNROLL
-          for (int j = 0; j < 8; ++j) {
-            float const mean = Context::value(Context::template finite_element<Element>(sum[i][j]));
-            rest[i][j] =
-              rest_of_matrix(context_arithmetic<Context>{}, args, rest[i][j], mean, kept[j]);
-          }
-          store_values(ctx, args.residual + first_of[i], count[i], rest[i]);
-        }
+        store_values(ctx, args.residual + first_of[i], count[i], rest[i]);
       }
     }
     TERSUM_UNROLL

@@ -2,55 +2,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The product of a matrix and a factor, 64 rows or columns by one block. Kernel body.
+//! The products of all matrices of a plan and their factors, 64 rows or columns by one block. Kernel bodies.
 
 #pragma once
 
+#include <tersum/block/block_group.hpp>
 #include <tersum/block/detail/eight_values.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/lowrank/detail/factor_stages.hpp>
 #include <tersum/lowrank/matrix_record.hpp>
 #include <tersum/types.hpp>
 
 #include <cstdint>
-#include <limits>
 
 namespace tersum::inline v0::detail {
 
 inline constexpr int product_threads = 128;  //!< Threads of a block of 64 rows or columns.
 inline constexpr int product_stride =
   68;  //!< Floats from one row of 64 values to the next in shared memory.
-
-//! @brief What is multiplied, and where sums go, in kernels.
-template <class Wire>
-struct matrix_product {
-  float const* from    = nullptr;  //!< The factor that is multiplied, column after column.
-  std::uint64_t offset = 0;        //!< First element of the matrix in what it is read from.
-  std::uint64_t rows;
-  std::uint64_t columns;
-  std::uint64_t length;  //!< Of a column of the product: rows or columns.
-  std::uint32_t rank;
-  bool of_rows;  //!< The product has the rows of the matrix: M Q rather than M^T P.
-  product_slices slices = {};
-  Wire* to              = nullptr;  //!< The product, column after column.
-  float* sums =
-    nullptr;  //!< A float for each element of it, for what is carried from slice to slice; may be `to`.
-  float* partials = nullptr;  //!< Sums of slices of all products.
-  //! Its own ones if each slice is a block of its own.
-  std::uint32_t first_partial = slice_placement::undivided;
-  //! Of 16-bit elements: finite products end there, at either sign.
-  float largest = std::numeric_limits<float>::infinity();
-
-  [[nodiscard]] TERSUM_HOST_DEVICE constexpr bool is_divided() const noexcept
-  {
-    return first_partial != slice_placement::undivided;
-  }
-  //! Blocks of 64 rows or columns.
-  [[nodiscard]] TERSUM_HOST_DEVICE constexpr std::uint64_t blocks() const noexcept
-  {
-    return (length + 63) / 64;
-  }
-};
 
 //! @brief How many of eight values from `begin` on exist.
 [[nodiscard]] TERSUM_BODY int count_of_eight(std::uint64_t length, std::uint64_t begin)
@@ -77,31 +48,54 @@ TERSUM_BODY void load_factor(Context const& ctx,
   }
 }
 
+//! @brief Up to eight values of one row of a matrix, with what feedback kept; zeros beyond the row.
+//! @tparam Multiplied  Whether they are those of products: see `gradient_of`.
+template <bool Multiplied, class Codec, class Element, class Context>
+TERSUM_BODY void load_values(Context const& ctx,
+                             exchange_args<Codec, Element> const& args,
+                             std::uint64_t at,
+                             int count,
+                             float (&v)[8])
+{
+  load_some(ctx, args.gradient + at, count, v);
+  float kept[8] = {};
+  if (feeds_back<Codec>) { load_some(ctx, args.residual + at, count, kept); }
+  TERSUM_UNROLL
+  for (int i = 0; i < 8; ++i) {
+    v[i] = element_of_matrix<Multiplied>(context_arithmetic<Context>{}, args, v[i], kept[i]);
+  }
+}
+
 //! @brief The products of one block: 64 rows or columns of a matrix with all columns of a factor.
 //!
 //! A tile of 64 x 64 elements of the matrix lies in shared memory, in the order of the gradient, and beside it the rows of
 //! the factor that it is multiplied by. A thread computes four rows (or columns) by every eighth column of the factor. While
 //! one tile is multiplied, the next is loaded.
-//! @tparam Rank  No factor has more columns.
-//! @tparam Load  load(ctx, at, count, v): up to eight neighbours of the matrix from element `at`, zeros beyond `count`.
-template <int Rank, class Load, class Context>
+template <class Codec, class Element, class Context>
 class block_product {
+  using wire = typename Codec::quantizer_type::element;
+
  public:
-  static constexpr int each    = (Rank + 7) / 8;  //!< Columns of the factor that a thread has.
+  static constexpr int each = (Codec::rank + 7) / 8;  //!< Columns of the factor that a thread has.
   static constexpr int columns = 8 * each;
   //! Shared memory, bytes.
   static constexpr int shared = (64 + columns) * product_stride * static_cast<int>(sizeof(float));
 
-  //! @param begin  The first of the 64 rows or columns.
-  template <class Wire>
+  //! @param length   Of a column of the product: rows or columns.
+  //! @param of_rows  The product has the rows of the matrix: M Q rather than M^T P.
+  //! @param begin    The first of the 64 rows or columns.
   TERSUM_BODY block_product(Context const& ctx,
-                            Load const& load,
-                            matrix_product<Wire> const& product,
+                            exchange_args<Codec, Element> const& args,
+                            std::uint64_t offset,
+                            std::uint64_t rows,
+                            std::uint64_t columns,
+                            std::uint64_t length,
+                            std::uint32_t rank,
+                            bool of_rows,
                             std::uint64_t begin)
-    : ctx_(ctx), load_(load), offset_(product.offset), matrix_rows_(product.rows),
-      matrix_columns_(product.columns), length_(product.length), rank_(product.rank),
-      rows_(product.of_rows), begin_(begin), tile_(static_cast<float*>(ctx.shared())),
-      factor_(tile_ + 64 * product_stride)
+    : ctx_(ctx), args_(args), offset_(offset), matrix_rows_(rows), matrix_columns_(columns),
+      length_(length), rank_(rank), rows_(of_rows), begin_(begin),
+      tile_(static_cast<float*>(ctx.shared())), factor_(tile_ + 64 * product_stride)
   {
   }
 
@@ -112,15 +106,12 @@ class block_product {
   //! @param from    The factor of this matrix that is multiplied.
   //! @param sums    A float for each element of the product, carried from slice to slice; may be `to`. Of one: the result.
   //! @param to      The product; null for one slice.
-  //! @param largest  Of 16-bit elements: finite products end there, at either sign.
-  template <class Wire>
   TERSUM_BODY void run(product_slices const& slices,
                        std::uint64_t begin,
                        std::uint64_t end,
                        float const* from,
                        float* sums,
-                       Wire* to,
-                       [[maybe_unused]] float largest = 0.0f)
+                       wire* to)
   {
     auto const step    = static_cast<unsigned>(slices.step());
     auto const of_each = static_cast<unsigned>(slices.each() >> (slices.log < 6 ? slices.log : 6));
@@ -141,12 +132,12 @@ class block_product {
       if (last || (tile > 0 && (tile & (of_each - 1)) == 0)) {
         bool const carried = tile > of_each;
         bool const sends   = last && to != nullptr;
-        if constexpr (sizeof(Wire) == 4) {
-          end_slice(sums, carried, sends ? to : sums, largest);
+        if constexpr (sizeof(wire) == 4) {
+          end_slice(sums, carried, sends ? to : sums);
         } else if (sends) {
-          end_slice(sums, carried, to, largest);
+          end_slice(sums, carried, to);
         } else {
-          end_slice(sums, carried, sums, largest);
+          end_slice(sums, carried, sums);
         }
         if (last) { return; }
       }
@@ -189,7 +180,7 @@ class block_product {
       bool const wanted =
         (rows_ ? place() : group() + 16 * i) < static_cast<int>(step) && row < matrix_rows_;
       int const count = wanted ? count_of_eight(matrix_columns_, column) : 0;
-      load_(ctx_, offset_ + row * matrix_columns_ + column, count, v[i]);
+      load_values<true>(ctx_, args_, offset_ + row * matrix_columns_ + column, count, v[i]);
     }
   }
 
@@ -236,8 +227,8 @@ class block_product {
   // Adds what the slices before left in `earlier`, and writes sums, which start again from zero. They lie in the place of the
   // factor in between, so that neighbours are written by neighbours. A sum that is not finite never becomes so again:
   // infinity can stand for it between slices too.
-  template <class Wire>
-  TERSUM_BODY void end_slice(float const* earlier, bool carried, Wire* to, float largest)
+  template <class To>
+  TERSUM_BODY void end_slice(float const* earlier, bool carried, To* to)
   {
     ctx_.sync_block();
     TERSUM_UNROLL
@@ -269,13 +260,13 @@ class block_product {
         float const sum =
           Context::add(v[j], ctx_.load(factor_ + column * product_stride + thread % 64));
         ctx_.store(to + column * length_ + row,
-                   Context::template element<Wire>(sent_of_product<Wire>(sum, largest)));
+                   Context::template element<To>(sent_of_product<To>(sum, args_.parts.largest)));
       }
     }
   }
 
   Context const& ctx_;
-  Load const& load_;
+  exchange_args<Codec, Element> const& args_;
   std::uint64_t offset_, matrix_rows_, matrix_columns_, length_;
   std::uint32_t rank_;
   bool rows_;
@@ -285,31 +276,85 @@ class block_product {
   float sum_[4][extent(each)] = {};
 };
 
-//! @brief One block of a product: 64 elements of its columns, of all slices to its place or, where it is divided, of one slice to
-//! the sums of slices.
-//! @param number  Of the block among those of the product.
-template <int Rank, class Load, class Wire, class Context>
-TERSUM_BODY void multiply_part(Context const& ctx,
-                               Load const& load,
-                               matrix_product<Wire> const& product,
-                               std::uint64_t number)
+//! @brief Computes the factors of a turn for all matrices from those of the other turn, and writes them to the wire, or the
+//! sums of slices to the workspace. A block has 64 elements of the columns of one matrix, and all slices or one of them.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void multiply_matrices(Context const& ctx,
+                                   exchange_args<Codec, Element> const& args,
+                                   int turn,
+                                   float const* from)
 {
-  product_slices const slices = product.slices;
+  std::uint64_t const number = ctx.block_rank();
+  if (number >= args.parts.end.first_product[turn]) { return; }
+  auto const first       = [turn](matrix_record const& m) { return m.first_product[turn]; };
+  matrix_record const& m = args.table[find_matrix(args, number, first)];
+  auto const& parts      = args.parts;
+  // All of the record is read before slices are told apart: nvcc makes more instructions of anything else.
+  float const* const multiplied = from + m.slot[1 - turn];
+  std::uint64_t const offset = m.offset, rows = m.rows, columns = m.columns,
+                      length  = m.length(turn);
+  std::uint32_t const rank    = m.rank;
+  bool const of_rows          = m.sends_rows(turn);
+  product_slices const slices = m.slices(turn);
+  auto* const all             = parts.wire[turn] + m.slot[turn];
+  float* sums                 = parts.factor[agrees<Codec> ? turn : 1] + m.slot[turn];
+  std::uint32_t const partial = m.first_partial[turn];
+  std::uint64_t block         = number - first(m);
   std::uint64_t begin = 0, end = slices.terms;
-  bool const divided = product.is_divided();
-  Wire* const to     = divided ? nullptr : product.to;
-  float* sums        = product.sums;
+  bool const divided = partial != slice_placement::undivided;
+  auto* const to     = divided ? nullptr : all;
   if (divided) {
     // There are few enough for 32 bits.
-    auto const blocks = static_cast<std::uint32_t>(product.blocks());
-    auto const slice  = static_cast<std::uint32_t>(number) / blocks;
-    number            = static_cast<std::uint32_t>(number) % blocks;
+    auto const blocks = static_cast<std::uint32_t>((length + 63) / 64);
+    auto const slice  = static_cast<std::uint32_t>(block) / blocks;
+    block             = static_cast<std::uint32_t>(block) % blocks;
     begin             = std::uint64_t{slice} << slices.log;
     end               = minimum(end, begin + slices.each());
-    sums = product.partials + product.first_partial + slice * product.rank * product.length;
+    sums              = parts.partials + partial + slice * rank * length;
   }
-  block_product<Rank, Load, Context>{ctx, load, product, number * 64}.run(
-    slices, begin, end, product.from, sums, to, product.largest);
+  block_product<Codec, Element, Context>{
+    ctx, args, offset, rows, columns, length, rank, of_rows, block * 64}
+    .run(slices, begin, end, multiplied, sums, to);
+}
+
+//! Blocks that add up slices for 64 elements of all columns of a factor: each has two columns.
+template <class Codec>
+inline constexpr unsigned adders_of_block = (Codec::rank + 1) / 2;
+
+//! @brief Adds the sums of the slices of divided matrices, and writes the factors of a turn to the wire.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void add_matrices(Context const& ctx,
+                              exchange_args<Codec, Element> const& args,
+                              int turn)
+{
+  using wire                 = typename Codec::quantizer_type::element;
+  std::uint64_t const number = ctx.block_rank() / adders_of_block<Codec>;
+  if (number >= args.parts.end.first_block[turn]) { return; }
+  auto const first       = [turn](matrix_record const& m) { return m.first_block[turn]; };
+  matrix_record const& m = args.table[find_matrix(args, number, first)];
+  if (!m.is_divided(turn)) { return; }
+  std::uint64_t const length = m.length(turn);
+  std::uint64_t const row    = (number - first(m)) * 64 + ctx.thread_rank() % 64;
+  unsigned const column = ctx.block_rank() % adders_of_block<Codec> * 2 + ctx.thread_rank() / 64;
+  if (column >= m.rank || row >= length) { return; }
+  std::uint64_t const at     = column * length + row;
+  std::uint64_t const size   = m.rank * length;
+  float const* sums          = args.parts.partials + m.first_partial[turn] + at;
+  auto const count           = static_cast<unsigned>(m.slices(turn).count());
+  constexpr unsigned at_once = 16;
+  float sum                  = 0;
+  for (unsigned i = 0; i < count; i += at_once) {
+    float v[at_once];
+    TERSUM_UNROLL
+    for (unsigned j = 0; j < at_once; ++j) {
+      v[j] = i + j < count ? ctx.load(sums + j * size) : 0.0f;
+    }
+    TERSUM_UNROLL
+    for (unsigned j = 0; j < at_once; ++j) { sum = Context::add(sum, v[j]); }
+    sums += at_once * size;
+  }
+  ctx.store(args.parts.wire[turn] + m.slot[turn] + at,
+            Context::template element<wire>(sent_of_product<wire>(sum, args.parts.largest)));
 }
 
 }  // namespace tersum::inline v0::detail

@@ -40,10 +40,10 @@ void each_in_hand(cpu_work<Codec, Element> const& work, std::uint64_t count, Bod
 template <class Codec, class Element>
 class cpu_low_rank {
   using wire                 = typename Codec::quantizer_type::element;
-  using feedback_type        = typename Codec::feedback_type;
   static constexpr int block = low_rank_block;
   // Whether vectors add what was kept: feedback says nothing else of it.
-  static constexpr bool adds_kept = has_adds_lost<feedback_type> && !weighs_kept<Codec>;
+  static constexpr bool adds_kept =
+    has_adds_lost<typename Codec::feedback_type> && !weighs_kept<Codec>;
 
  public:
   explicit cpu_low_rank(cpu_work<Codec, Element> const& work)
@@ -150,32 +150,30 @@ class cpu_low_rank {
   template <bool Multiplied>
   void load(std::uint64_t begin, int count, float* to) const
   {
-    Element const* const from = args_.gradient + begin;
-    auto const size           = static_cast<std::size_t>(count);
-    if constexpr (feeds_back<Codec> && !adds_kept) {
+    auto const* const from  = args_.gradient + begin;
+    auto const size         = static_cast<std::size_t>(count);
+    float const* const kept = feeds_back<Codec> ? args_.residual + begin : nullptr;
+    if (adds_kept && !Multiplied) {
+      add_residual(set_, from, kept, to, size);
+      return;
+    }
+    float const above = adds_kept ? 0x1p127f / multiplied_below<wire> * 2 : 1.0f;
+    (void)convert_values(set_, from, to, above, size);
+    if (adds_kept) {
+      fused_add(set_, 1 / above, to, kept, count, to);
+    } else if (feeds_back<Codec>) {
       for (std::size_t i = 0; i < size; ++i) {
-        to[i] = element_of_matrix<Multiplied>(
-          host_group{}, args_, to_float(from[i]), args_.residual[begin + i]);
+        to[i] = element_of_matrix<Multiplied>(host_group{}, args_, to[i], kept[i]);
       }
-    } else if constexpr (adds_kept && !Multiplied) {
-      add_residual(set_, from, args_.residual + begin, to, size);
-    } else {
-      float const above = adds_kept ? 0x1p127f / multiplied_below<wire> * 2 : 1.0f;
-      (void)convert_values(set_, from, to, above, size);
-      if (adds_kept) { fused_add(set_, 1 / above, to, args_.residual + begin, count, to); }
     }
   }
 
   //! Keeps what was not sent of so many coordinates.
-  void keep(std::uint64_t, int, float const*, float const*) const {}
-  void keep(std::uint64_t begin,
-            int count,
-            float const* whole,
-            float const* sent) const requires feeds_back<Codec>
+  void keep(std::uint64_t begin, int count, float const* whole, float const* sent) const
   {
     float* const residual = args_.residual + begin;
     auto const size       = static_cast<std::size_t>(count);
-    if (has_adds_lost<feedback_type>) {
+    if (has_adds_lost<typename Codec::feedback_type>) {
       keep_bounded_residual(set_, whole, sent, residual, size);
     } else {
       for (std::size_t i = 0; i < size; ++i) {

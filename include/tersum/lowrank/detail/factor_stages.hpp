@@ -102,10 +102,13 @@ template <bool Multiplied, class Codec, class Element, class Arithmetic>
                                                     float gradient,
                                                     float kept)
 {
-  return args.codec.feedback.before(
-    math,
-    gradient_of<Multiplied, typename Codec::quantizer_type::element>(math, gradient),
-    weighed<Codec>(math, weight_of_kept(args), kept));
+  if constexpr (feeds_back<Codec>) {
+    return args.codec.feedback.before(
+      math,
+      gradient_of<Multiplied, typename Codec::quantizer_type::element>(math, gradient),
+      weighed<Codec>(math, weight_of_kept(args), kept));
+  }
+  return gradient;
 }
 
 //! @brief What feedback keeps of it, where so much is sent.
@@ -116,11 +119,14 @@ template <class Codec, class Element, class Arithmetic>
                                                  float sent,
                                                  float kept)
 {
-  return kept_of_matrix(
-    args.codec.feedback.after(math,
-                              whole,
-                              Arithmetic::subtract(whole, sent),
-                              weighed<Codec>(math, weight_of_kept(args), kept)));
+  if constexpr (feeds_back<Codec>) {
+    return kept_of_matrix(
+      args.codec.feedback.after(math,
+                                whole,
+                                Arithmetic::subtract(whole, sent),
+                                weighed<Codec>(math, weight_of_kept(args), kept)));
+  }
+  return kept;
 }
 
 //! @brief Says that a factor of a matrix is not finite.

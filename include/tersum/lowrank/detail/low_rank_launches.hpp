@@ -38,7 +38,7 @@ struct start_warm : kernel_of_threads<factor_threads, &cuda_tuning::small_blocks
 template <bool First>
 struct multiply_all : kernel_of_threads<product_threads, &cuda_tuning::product_blocks> {
   template <class Codec>
-  static constexpr int shared = block_product<Codec::rank, int, int>::shared;
+  static constexpr int shared = block_product<Codec, float, int>::shared;
 
   TERSUM_RUNS(multiply_matrices(
     ctx, args, First ? 0 : turn_of(args), First ? args.parts.warm : args.parts.factor[0]))
