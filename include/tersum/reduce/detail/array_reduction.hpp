@@ -219,9 +219,42 @@ template <class Executor, reduce_op Op>
 
 //! @brief to[i] = op(.. op(op(from[0][i], from[1][i]), from[2][i]) ..) for `count` elements from `first` on: `Count`
 //! neighbours a thread, in one access. `to` may be one of the arrays.
+template <int Count, class Op, class Context>
+TERSUM_BODY void reduce_list(Context const& ctx,
+                             [[maybe_unused]] Op const& op,
+                             typename Op::element* to,
+                             array_list<typename Op::element> const& from,
+                             std::size_t first,
+                             std::size_t count)
+{
+  using several = neighbours<typename Op::element, Count>;
+  std::size_t const at =
+    (static_cast<std::size_t>(ctx.block_rank()) * reduce_threads<Context> + ctx.thread_rank()) *
+    Count;
+  if (at >= count) { return; }
+  auto const load = [&](int i) {
+    return ctx.load(reinterpret_cast<several const*>(from.array[i] + first + at));
+  };
+  several sum = load(0);
+  // Four arrays are under way together.
+  for (int begin = 1; begin < from.count; begin += 4) {
+    several next[4];
+    TERSUM_UNROLL
+    for (int i = 0; i < 4; ++i) {
+      if (begin + i < from.count) { next[i] = load(begin + i); }
+    }
+    TERSUM_UNROLL
+    for (int i = 0; i < 4; ++i) {
+      if (begin + i >= from.count) { break; }
+      combine<Op, Count>(ctx, op, sum, next[i], first + at);
+    }
+  }
+  ctx.store(reinterpret_cast<several*>(to + first + at), sum);
+}
+
+//! Neighbours of `Count` elements of some arrays, from element `first` on.
 template <class Op, int Count>
 struct reduce_list_kernel {
-  using several                 = neighbours<typename Op::element, Count>;
   static constexpr auto threads = &cuda_tuning::reduce_threads;
   static constexpr int shared   = 0;
 
@@ -234,28 +267,7 @@ struct reduce_list_kernel {
   template <class Context>
   TERSUM_BODY void operator()(Context const& ctx) const
   {
-    std::size_t const at =
-      (static_cast<std::size_t>(ctx.block_rank()) * reduce_threads<Context> + ctx.thread_rank()) *
-      Count;
-    if (at >= count) { return; }
-    auto const load = [&](int i) {
-      return ctx.load(reinterpret_cast<several const*>(from.array[i] + first + at));
-    };
-    several sum = load(0);
-    // Four arrays are under way together.
-    for (int begin = 1; begin < from.count; begin += 4) {
-      several next[4];
-      TERSUM_UNROLL
-      for (int i = 0; i < 4; ++i) {
-        if (begin + i < from.count) { next[i] = load(begin + i); }
-      }
-      TERSUM_UNROLL
-      for (int i = 0; i < 4; ++i) {
-        if (begin + i >= from.count) { break; }
-        combine<Op, Count>(ctx, op, sum, next[i], first + at);
-      }
-    }
-    ctx.store(reinterpret_cast<several*>(to + first + at), sum);
+    reduce_list<Count>(ctx, op, to, from, first, count);
   }
 };
 
