@@ -31,6 +31,36 @@ inline constexpr std::uint64_t subtree_chunks = 1024;
   return tensor_chunks < subtree_chunks ? 1 : tensor_chunks / subtree_chunks;
 }
 
+//! @brief The sum of 1024 doubles, halving from the top.
+[[nodiscard]] inline double halving_total(double (&sums)[1024])
+{
+  for (int half_of = 512; half_of > 0; half_of /= 2) {
+    for (int i = 0; i < half_of; ++i) { sums[i] = sums[i] + sums[i + half_of]; }
+  }
+  return sums[0];
+}
+
+//! @brief The sum over a tensor's chunks in the order that the tensor kernels have: of each subtree, then of the subtrees.
+template <class Term>
+[[nodiscard]] double tensor_sum(tensor_record const& record, Term const& term)
+{
+  std::uint64_t const subtrees = subtrees_of(record.chunks);
+  double of_subtrees[1024]     = {};
+  for (std::uint64_t k = 0; k < subtrees; ++k) {
+    std::uint64_t const begin = k * subtree_chunks;
+    std::uint64_t const end   = k + 1 < subtrees ? begin + subtree_chunks : record.chunks;
+    double sums[1024]         = {};
+    for (std::uint64_t i = begin; i < end; ++i) {
+      double& sum = sums[(i - begin) % 1024];
+      sum         = term(sum, record.first_chunk + i);
+    }
+    double const total = halving_total(sums);
+    if (subtrees == 1) { return total; }
+    of_subtrees[k % 1024] = of_subtrees[k % 1024] + total;
+  }
+  return halving_total(of_subtrees);
+}
+
 //! @brief A float that is not negative, as an agreed scalar. NaN becomes infinity, which the sums and maxima of every
 //! transport keep. Magnitudes are rounded `upwards`, so that no coordinate lies beyond the stored one.
 template <class Scalar>

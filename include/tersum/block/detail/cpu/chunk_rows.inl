@@ -72,6 +72,17 @@ TERSUM_SIMD floats lane_butterfly(floats v)
   }
 }
 
+//! Adds to each lane those whose numbers differ from its own in the bits First .. Last/2, as far as there are so many lanes.
+template <int First, int Last>
+TERSUM_SIMD floats add_across(floats v)
+{
+  if constexpr (First < Last && First < width) {
+    return add_across<2 * First, Last>(v + exchange<First>(v));
+  } else {
+    return v;
+  }
+}
+
 //! @brief The first three butterflies of eight neighbours: one vector, half of one, or two.
 template <std::size_t Split>
 TERSUM_SIMD void neighbour_butterflies(floats (&v)[Split])

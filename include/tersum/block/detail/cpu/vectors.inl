@@ -99,17 +99,6 @@ TERSUM_SIMD floats exchange(floats v)
   return TERSUM_SHUFFLE(v, v, across<Distance>);
 }
 
-//! Adds to each lane those whose numbers differ from its own in the bits First .. Last/2, as far as there are so many lanes.
-template <int First, int Last>
-TERSUM_SIMD floats add_across(floats v)
-{
-  if constexpr (First < Last && First < width) {
-    return add_across<2 * First, Last>(v + exchange<First>(v));
-  } else {
-    return v;
-  }
-}
-
 //! Elements 0, 2, 4 .. of a followed by b.
 template <class Vector>
 TERSUM_SIMD Vector even(Vector a, Vector b)

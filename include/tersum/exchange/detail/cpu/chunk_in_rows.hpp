@@ -2,17 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! A chunk in the hand of a thread of the CPU.
+//! A chunk in the hand of a thread of the CPU, and its codes where they are summed.
 
 #pragma once
 
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/block/group.hpp>
+#include <tersum/chunk/detail/chunk_choice.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/execute/instruction_set.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
-#include <tersum/metric/detail/scales.hpp>
 #include <tersum/plan.hpp>
+#include <tersum/quantize/dither.hpp>
 #include <tersum/random/philox.hpp>
 #include <tersum/tuning.hpp>
 
@@ -40,6 +41,8 @@ struct cpu_work {
 template <class Codec, class Element>
 class chunk_in_rows {
  public:
+  using codec_type          = Codec;
+  using element             = Element;
   using math                = host_group;
   using args_type           = exchange_args<Codec, Element>;
   using kept_element        = residual_element<Codec>;
@@ -158,31 +161,11 @@ class chunk_in_rows {
     return args.codec.feedback.after(math{}, value, lost, kept);
   }
 
-  //! Values that `read` gave in the units of the metric.
-  template <class From, class Body>
-  void in_units(From const* from, Body const& body) const
-  {
-    body(from);
-  }
-  template <class From, class Body>
-  requires in_metric<Codec>
-  void in_units(From const* from, Body const& body) const
-  {
-    using scale = metric_scale<Codec>;
-    if (is_whole()) {
-      body(divided<From, scale>{from, scales(), least()});
-    } else {
-      scale padded[extent(size)];
-      std::fill(std::copy_n(scales(), entry.length, padded), padded + size, scale{});
-      body(divided<From, scale>{from, padded, least()});
-    }
-  }
-
   //! The chunk in the units of the metric.
   template <class Body>
   void read_in_units(Body const& body) const
   {
-    read([&](auto const* from) { in_units(from, body); });
+    read([&](auto const* from) { in_units(*this, from, body); });
   }
 
   //! These in the basis in which they are quantized; unchanged where vectors rotate as they encode.
@@ -211,91 +194,6 @@ class chunk_in_rows {
 
   [[nodiscard]] rotation_key key() const { return {args.header->sign_key, number()}; }
 
-  //! Values in the units of the metric in those of the gradient. In a metric the rest of the array becomes zeros.
-  void to_own_units(float*) const {}
-  void to_own_units(float* values) const requires in_metric<Codec>
-  {
-    multiply_by_scales(set, values, scales(), least(), values, entry.length);
-    std::fill(values + entry.length, values + size, 0.0f);
-  }
-
-  //! Decodes to the gradient, in its units again, where `decode_to(to)` writes all values in those of the metric, to floats, by
-  //! `multiplied`, or, without a metric, to elements. Scales that the library keeps follow the values.
-  template <class Decode>
-  void leave_metric(Decode const& decode_to) const
-  {
-    leave_metric(0, entry.length, gradient(), decode_to);
-  }
-  template <class Decode>
-  requires in_metric<Codec>
-  void leave_metric(Decode const& decode_to) const
-  {
-    using whole = multiplied<Element, metric_scale<Codec>, false>;
-    decode_by(whole{gradient(), scales(), least(), 1.0f, 1.0f, 0}, decode_to);
-  }
-  template <class Decode>
-  requires keeps_metric<Codec>
-  void leave_metric(Decode const& decode_to) const
-  {
-    auto const& metric  = args.codec.metric;
-    float const largest = largest_of(set, scales(), length());
-    float const lowest  = least_scale(math{}, metric, largest);
-    bool const keeps    = !step_is_poisoned(args);
-    if constexpr (has_steps_averaged<typename Codec::metric_type>) {
-      using whole       = multiplied<Element, metric_scale<Codec>, true>;
-      float const steps = metric.steps_averaged(static_cast<float>(args.header->step));
-      bool const usual  = steps >= 1.0f && steps < 0x1p60f;
-      if (keeps && usual && !is_unknown_scale(largest)) {
-        std::uint32_t const draw = first_draw(number(), args.header->sign_key);
-        decode_by(whole{gradient(), scales(), lowest, steps, 1.0f / steps, draw}, decode_to);
-        return;
-      }
-    }
-    alignas(64) array values;
-    decode_to(+values);
-    multiply_by_scales(set, values, scales(), lowest, gradient(), entry.length);
-    if (keeps) { keep_scales(values, largest, lowest); }
-  }
-
-  //! The same of `count` values from coordinate `first` of the chunk on, to memory of their own. No scales follow.
-  template <class Decode>
-  void leave_metric(std::uint64_t first,
-                    std::uint64_t count,
-                    Element* to,
-                    Decode const& decode_to) const
-  {
-    if (count == std::uint64_t{size}) {
-      decode_to(to);
-    } else {
-      Element copy[extent(size)];
-      decode_to(+copy);
-      std::copy_n(copy + first, count, to);
-    }
-  }
-  template <class Decode>
-  requires in_metric<Codec>
-  void leave_metric(std::uint64_t first,
-                    std::uint64_t count,
-                    Element* to,
-                    Decode const& decode_to) const
-  {
-    alignas(64) array decoded;
-    decode_to(+decoded);
-    multiply_by_scales(set, decoded + first, scales() + first, least(), to, count);
-  }
-
-  //! Decoded values in the units of the gradient, in place. Scales that the library keeps follow them.
-  void leave_metric_in_place(array& values) const { to_own_units(values); }
-  void leave_metric_in_place(array& values) const requires keeps_metric<Codec>
-  {
-    alignas(64) array decoded;
-    std::copy_n(values, size, decoded);
-    float const largest = largest_of(set, scales(), length());
-    float const lowest  = least_scale(math{}, args.codec.metric, largest);
-    to_own_units(values);
-    if (!step_is_poisoned(args)) { keep_scales(decoded, largest, lowest); }
-  }
-
   //! All values of a chunk that has not travelled: zeros, or NaN.
   template <class To>
   void store_unsent(float value, To to) const
@@ -309,15 +207,6 @@ class chunk_in_rows {
     }
   }
 
-  //! The scales of the chunk, where they are kept.
-  [[nodiscard]] auto* scales() const { return args.metric.scales + entry.offset; }
-
-  //! What scales are raised to.
-  [[nodiscard]] float least() const
-  {
-    return least_scale(math{}, args.codec.metric, largest_of(set, scales(), length()));
-  }
-
  private:
   //! Calls body with an array of what value(i) gives for each coordinate.
   template <class Value, class Body>
@@ -329,49 +218,164 @@ class chunk_in_rows {
     body(static_cast<float const*>(copy));
   }
 
-  //! What the kernels do, of which those of chunks that are not whole get copies.
-  template <bool Keeps, class Scale, class Decode>
-  void decode_by(multiplied<Element, Scale, Keeps> whole, Decode const& decode_to) const
-  {
-    if (is_whole()) {
-      decode_to(whole);
-      return;
-    }
-    Element copy[extent(size)];
-    Scale padded[extent(size)];
-    std::fill(std::copy_n(scales(), entry.length, padded), padded + size, Scale{});
-    whole.to     = copy;
-    whole.scales = padded;
-    decode_to(whole);
-    std::copy_n(copy, entry.length, gradient());
-    if (Keeps) { std::copy_n(padded, entry.length, scales()); }
-  }
-
-  //! The scales after a chunk was decoded, by the metric's plain form. Overwrites the values.
-  void keep_scales(array& values, float largest, float lowest) const
-  {
-    using scale        = metric_scale<Codec>;
-    auto* const to     = scales();
-    float const before = static_cast<float>(args.header->step);
-    bool const unknown = is_unknown_scale(largest);
-    float first        = 0.0f;
-    if (unknown) {
-      std::fill(values + entry.length, values + size, 0.0f);
-      float const decoded = square_norm<size>(set, +values);
-      first = first_scale(math{}, first_square(math{}, args, number(), decoded), entry.length);
-    }
-    std::uint32_t const draw = first_draw(number(), args.header->sign_key);
-    for (std::uint32_t i = 0; i < entry.length; ++i) {
-      float const kept = to_float(to[i]);
-      float next       = first;
-      if (!unknown) {
-        next = args.codec.metric.update(math{}, values[i], raised_scale(kept, lowest), before);
-      }
-      to[i] = from_float<scale>(kept_scale<scale>(next, kept, draw + i * draw_stride));
-    }
-  }
-
   std::uint64_t number_;
+};
+
+//! @name Units
+//! What a chunk in hand does without a metric, whose units are those of the gradient: `chunk_in_metric.hpp` has the same with one.
+//! @{
+
+//! Calls body with values that `read` gave in the units of the metric.
+template <class Chunk, class From, class Body>
+void in_units(Chunk const&, From const* from, Body const& body)
+{
+  body(from);
+}
+
+//! Values in the units of the metric in those of the gradient. In a metric the rest of the array becomes zeros.
+template <class Chunk>
+void to_own_units(Chunk const&, float*)
+{
+}
+
+//! The same of decoded values. Scales that the library keeps follow them.
+template <class Chunk>
+void leave_metric_in_place(Chunk const&, float*)
+{
+}
+
+//! Decodes `count` values from coordinate `first` of the chunk on, in the units of the gradient, to memory of their own, where
+//! `decode_to(to)` writes all values in those of the metric. No scales follow.
+template <class Chunk, class Decode>
+void leave_metric(Chunk const&,
+                  std::uint64_t first,
+                  std::uint64_t count,
+                  typename Chunk::element* to,
+                  Decode const& decode_to)
+{
+  if (count == std::uint64_t{Chunk::size}) {
+    decode_to(to);
+  } else {
+    typename Chunk::element copy[extent(Chunk::size)];
+    decode_to(+copy);
+    std::copy_n(copy + first, count, to);
+  }
+}
+
+//! Decodes to the gradient, in its units again, where `decode_to(to)` writes all values in those of the metric, to floats, by
+//! `multiplied`, or, without a metric, to elements. Scales that the library keeps follow the values.
+template <class Chunk, class Decode>
+void leave_metric(Chunk const& chunk, Decode const& decode_to)
+{
+  leave_metric(chunk, 0, chunk.entry.length, chunk.gradient(), decode_to);
+}
+//! @}
+
+//! @brief A chunk that travels in codes which are summed.
+template <class Codec, class Element>
+struct codes_in_rows : chunk_in_rows<Codec, Element> {
+  using base = chunk_in_rows<Codec, Element>;
+  using base::args;
+  using base::number;
+  using base::set;
+  using base::size;
+  using typename base::array;
+  using typename base::kept_element;
+
+  codes_in_rows(instruction_set instructions,
+                exchange_args<Codec, Element> const& arguments,
+                std::uint64_t chunk)
+    : base(instructions, arguments, chunk), place_(find_place(arguments, chunk))
+  {
+  }
+
+  //! Gradient to payload; with feedback what the codes lose to the residual.
+  //! @param dither  Of this step.
+  TERSUM_HOST_INLINE void encode(dither_key const& dither) const
+  {
+    if (stays()) { return; }
+    this->read([&]<class From>(From const* from) {
+      code(dither, from, chunk_source<From>{from, nullptr}, nullptr);
+    });
+  }
+  TERSUM_HOST_INLINE void encode(dither_key const& dither) const requires feeds_back<Codec>
+  {
+    this->read([&](float const* from) {
+      using source    = chunk_source<Element, kept_element>;
+      auto* const to  = this->kept();
+      auto const step = args.steps[number()];
+      alignas(64) array own;
+      float factor = -0.0f;
+      if (stays()) {
+        std::fill_n(own, size, 0.0f);
+      } else {
+        code(dither, from, source{this->gradient(), to}, +own);
+        this->rotate_back(own);
+        to_own_units(*this, own);
+        factor = -(step.decode * static_cast<float>(args.world));
+      }
+      if (!step_is_poisoned(args)) { this->keep(from, factor, own, to); }
+    });
+  }
+
+  //! Reduced payload to gradient.
+  void decode() const
+  {
+    chunk_step& step                 = args.steps[number()];
+    std::uint32_t const* const words = args.payload + place_.word;
+    std::uint64_t const key          = args.header->sign_key;
+    if constexpr (Codec::rotates_all) {
+      decode_chunk<Codec>(
+        set, args.world, key, number(), step.decode, words, args.rotated + number() * size, step);
+    } else {
+      leave_metric(*this, [&](auto whole) {
+        if (stays()) {
+          this->store_unsent(0.0f * step.decode, whole);
+          return;
+        }
+        at_level(args.codec, place_.level, [&](auto const& codec) {
+          using level_codec = std::remove_cvref_t<decltype(codec)>;
+          if constexpr (Codec::rotates_in_memory) {
+            alignas(64) array sum;
+            decode_chunk<level_codec>(set, args.world, key, number(), 1.0f, words, +sum, step);
+            this->rotate_back(sum);
+            for (float& value : sum) { value = value * step.decode; }
+            store_whole(set, sum, whole, size);
+          } else {
+            decode_chunk<level_codec>(
+              set, args.world, key, number(), step.decode, words, whole, step);
+          }
+        });
+      });
+    }
+  }
+
+ private:
+  [[nodiscard]] bool stays() const { return selects<Codec> && place_.level == 0; }
+
+  //! Encodes values of the chunk. Writes what their codes decode to, over the step, to `own` if that is not null.
+  template <class From, class Source, class Own>
+  void code(dither_key const& dither, From const* from, Source const& source, Own own) const
+  {
+    in_units(*this, from, [&](auto values) {
+      this->rotated(values, [&](auto rotated) {
+        at_level(args.codec, place_.level, [&](auto const& codec) {
+          encode_chunk(set,
+                       codec,
+                       dither,
+                       args.header->sign_key,
+                       number(),
+                       args.steps[number()].encode,
+                       rotated,
+                       source,
+                       args.payload + place_.word,
+                       own);
+        });
+      });
+    });
+  }
+
+  payload_place place_;
 };
 
 }  // namespace tersum::inline v0::detail

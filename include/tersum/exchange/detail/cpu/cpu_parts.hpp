@@ -129,7 +129,7 @@ template <publishing Codec, class Element>
     std::uint64_t const first = chunk.entry.offset - args.parts.begin;
     auto* const kept          = args.residual + (feeds_back<Codec> ? first : 0);
     chunk.read(args.gradient + first, kept, [&](auto const* values) {
-      chunk.in_units(values, [&](auto from) { chunk.encode_from(from, own); });
+      in_units(chunk, values, [&](auto from) { chunk.encode_from(from, own); });
       if constexpr (feeds_back<Codec>) { chunk.keep_lost(own, values, kept); }
     });
   });

@@ -9,7 +9,9 @@
 
 #include <tersum/chunk/detail/chunk_selection.hpp>
 #include <tersum/chunk/detail/selection.hpp>
-#include <tersum/exchange/detail/cpu/cpu_codes.hpp>
+#include <tersum/exchange/detail/cpu/cast_in_rows.hpp>
+#include <tersum/exchange/detail/cpu/chunk_in_metric.hpp>
+#include <tersum/exchange/detail/cpu/chunk_in_rows.hpp>
 #include <tersum/exchange/detail/cpu/cpu_parts.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/steps.hpp>
@@ -26,36 +28,6 @@
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
-
-//! @brief The sum of 1024 doubles, halving from the top.
-[[nodiscard]] inline double halving_total(double (&sums)[1024])
-{
-  for (int half_of = 512; half_of > 0; half_of /= 2) {
-    for (int i = 0; i < half_of; ++i) { sums[i] = sums[i] + sums[i + half_of]; }
-  }
-  return sums[0];
-}
-
-//! @brief The sum over a tensor's chunks in the order that the tensor kernels have: of each subtree, then of the subtrees.
-template <class Term>
-[[nodiscard]] double tensor_sum(tensor_record const& record, Term const& term)
-{
-  std::uint64_t const subtrees = subtrees_of(record.chunks);
-  double of_subtrees[1024]     = {};
-  for (std::uint64_t k = 0; k < subtrees; ++k) {
-    std::uint64_t const begin = k * subtree_chunks;
-    std::uint64_t const end   = k + 1 < subtrees ? begin + subtree_chunks : record.chunks;
-    double sums[1024]         = {};
-    for (std::uint64_t i = begin; i < end; ++i) {
-      double& sum = sums[(i - begin) % 1024];
-      sum         = term(sum, record.first_chunk + i);
-    }
-    double const total = halving_total(sums);
-    if (subtrees == 1) { return total; }
-    of_subtrees[k % 1024] = of_subtrees[k % 1024] + total;
-  }
-  return halving_total(of_subtrees);
-}
 
 //! @brief Clears what a new state keeps zeros of.
 template <class Codec, class Element>
@@ -78,6 +50,79 @@ void each_chunk(cpu_work<Codec, Element> const& work,
     body(InRows<Codec, Element>{set, args, first + chunk});
   });
 }
+
+//! @brief A chunk of which scalars are measured that the ranks agree on.
+template <class Codec, class Element>
+struct measured_in_rows : chunk_in_rows<Codec, Element> {
+  using base = chunk_in_rows<Codec, Element>;
+  using base::args;
+  using base::number;
+  using base::set;
+  using base::size;
+  using typename base::array;
+  using typename base::math;
+  using scalar = typename Codec::norm_scalar;
+
+  using base::base;
+
+  void measure() const
+  {
+    scalar& agreed = static_cast<scalar*>(args.agreed)[number()];
+    this->read_in_units([&](auto from) {
+      if constexpr (measures_plainly<Codec>) {
+        agreed = to_agreed<typename Codec::range_type>(inspected(args, measured_plainly(from)));
+      } else if constexpr (measures_magnitudes<Codec>) {
+        agreed = to_agreed<scalar>(inspected(args, magnitude(from)), true);
+      }
+      if constexpr (measures_norms<Codec>) {
+        float norm = inspected(args, square_norm<size>(set, from));
+        // The rotated copy is not normalized; its length is a power of two.
+        if (Codec::rotates_all) { norm = norm / static_cast<float>(chunks() * size); }
+        if (norms_travel<Codec>) {
+          agreed = to_agreed<scalar>(norm, false);
+        } else {
+          args.steps[number()].encode = norm;
+        }
+      }
+    });
+  }
+
+ private:
+  //! Of the tensor.
+  [[nodiscard]] std::uint64_t chunks() const { return args.records[this->entry.tensor].chunks; }
+
+  //! The largest of the rotated values, in units of those that are not.
+  template <class From>
+  [[nodiscard]] float magnitude(From from) const
+  {
+    float most = 0;
+    this->rotated(from, [&](auto rotated) {
+      if (Codec::rotates_chunks) {
+        alignas(64) array rows;
+        rotate_to_rows<size>(set, args.header->sign_key, number(), rotated, +rows);
+        most = largest_of(set, +rows, size);
+      } else {
+        most = largest_of(set, rotated, size);
+      }
+    });
+    return most / rotation_root<Codec>(chunks());
+  }
+
+  //! What the range's plain form measures.
+  template <class From>
+  [[nodiscard]] float measured_plainly(From from) const
+  {
+    alignas(64) array x;
+    array scratch;
+    static_cast<void>(convert_values(set, from, +x, 1.0f, std::size_t{size}));
+    if constexpr (Codec::range_type::measures_rotated && !Codec::rotates_all) {
+      args.codec.rotator.forward(math{}, x, scratch, this->key());
+      float const root = rotation_root<Codec>(1);
+      for (float& value : x) { value = value / root; }
+    }
+    return args.codec.coder.range.measure(math{}, x, scratch);
+  }
+};
 
 //! @name The stages
 //! `run_stage(stage, cpu_work)` is the stage on the CPU, found by its arguments: `cpu_parts.hpp` has those that are others where ranks

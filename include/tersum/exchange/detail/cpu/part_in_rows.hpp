@@ -9,6 +9,7 @@
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/exchange/detail/cpu/chunk_in_metric.hpp>
 #include <tersum/exchange/detail/cpu/chunk_in_rows.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
@@ -89,8 +90,6 @@ struct row_values {
 template <class Codec, class Element, class Map>
 class part_in_rows : public chunk_in_rows<Codec, Element> {
   using base = chunk_in_rows<Codec, Element>;
-  using typename base::array;
-  using typename base::kept_element;
 
   //! Rotations need not be normalized: this takes back by what forward and backward together multiply.
   static constexpr float unit =
@@ -103,6 +102,8 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
   using base::number;
   using base::set;
   using base::size;
+  using typename base::array;
+  using typename base::kept_element;
   using typename base::math;
   using values      = row_values<size>;
   using dither_type = typename Codec::dither_type;
@@ -170,8 +171,9 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
   void begin_with_kept(values& v) const requires owner_feeds_back<Codec>
   {
     alignas(64) float room[extent(base::kept_room)];
-    this->in_units(this->with_weight(owner_kept(), size, room),
-                   [&](auto from) { to_rows(from, v.rows); });
+    in_units(*this, this->with_weight(owner_kept(), size, room), [&](auto from) {
+      to_rows(from, v.rows);
+    });
     v.fresh = false;
   }
 
@@ -200,7 +202,7 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
   //! @param scale  By what the values were multiplied, in all.
   void give(float scale, values& v) const
   {
-    this->leave_metric([&](auto to) {
+    leave_metric(*this, [&](auto to) {
       scale > 0.0f ? from_rows(v.rows, to) : this->store_unsent(0.0f * scale, to);
     });
   }
@@ -211,7 +213,7 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
     if (!(scale > 0.0f && is_finite(scale))) { return; }
     alignas(64) array added;
     from_rows(v.rows, +added);
-    this->leave_metric_in_place(added);
+    leave_metric_in_place(*this, added);
     Element* const to = this->gradient();
     for (int i = 0; i < this->length(); ++i) {
       to[i] = finite_from_float<Element>(math::add(to_float(to[i]), added[i]));
@@ -226,7 +228,7 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
     std::uint64_t const end   = std::min(entry.offset + entry.length, args.parts.end);
     Element* const to         = args.gradient + (begin - args.parts.begin);
     std::uint64_t const skip  = begin - entry.offset;
-    this->leave_metric(skip, end - begin, to, [&](auto all) { from_rows(v.rows, all); });
+    leave_metric(*this, skip, end - begin, to, [&](auto all) { from_rows(v.rows, all); });
   }
 
   //! Writes what feedback keeps of values of which the codes of a part have been sent. Of a chunk that is not finite it keeps what it had: no
@@ -239,7 +241,7 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
       values v;
       add(part, 1.0f, v);
       from_rows(v.rows, +sent);
-      this->to_own_units(sent);
+      to_own_units(*this, sent);
     }
     this->keep(given, -1.0f, sent, to);
   }
@@ -249,7 +251,7 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
   {
     alignas(64) array lost;
     from_rows(v.rows, +lost);
-    this->to_own_units(lost);
+    to_own_units(*this, lost);
     kept_at<kept_element> const at{owner_kept(), draw_of_kept(args, number(), second_rank)};
     static_cast<void>(convert_values(set, +lost, at, 1.0f, std::size_t{size}));
   }
