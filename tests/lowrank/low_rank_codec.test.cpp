@@ -51,6 +51,16 @@ double square(std::vector<float> const& a)
   return sum;
 }
 
+// Columns of a factor in double.
+tests::columns columns_of(float const* values, std::size_t length, std::size_t rank)
+{
+  tests::columns out;
+  for (std::size_t k = 0; k < rank; ++k) {
+    out.emplace_back(values + k * length, values + (k + 1) * length);
+  }
+  return out;
+}
+
 // Tangents of the angles between the span of `rank` float columns and that of the first `rank` of a basis: the Frobenius
 // norm of (others^T X) (first^T X)^-1.
 double tangent(float const* values,
@@ -58,10 +68,7 @@ double tangent(float const* values,
                std::size_t rank,
                tests::columns const& basis)
 {
-  tests::columns x;
-  for (std::size_t k = 0; k < rank; ++k) {
-    x.emplace_back(values + k * length, values + (k + 1) * length);
-  }
+  tests::columns x = columns_of(values, length, rank);
   // Column operations that make first^T X the identity; then the rest is the answer.
   for (std::size_t k = 0; k < rank; ++k) {
     std::size_t pivot = k;
@@ -435,16 +442,6 @@ TEST_CASE("[lowrank] a wrong argument is named, and no memory is written")
 }
 
 namespace {
-
-// Columns of a factor in double.
-tests::columns columns_of(float const* values, std::size_t length, std::size_t rank)
-{
-  tests::columns out;
-  for (std::size_t k = 0; k < rank; ++k) {
-    out.emplace_back(values + k * length, values + (k + 1) * length);
-  }
-  return out;
-}
 
 void orthonormalize(tests::columns& a)
 {
