@@ -76,6 +76,8 @@ cpu=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)
 slug=$(tr '[:upper:] ' '[:lower:]-' <<<"${cpu:-cpu}" | tr -cd 'a-z0-9-' | sed 's/--*/-/g')
 out=${out:-bench/results/$slug}
 mkdir -p "$out"
+# Of the tree before its results go.
+commit=$(git describe --always --dirty --exclude '*' 2>/dev/null || echo unknown)
 # Results of other compilers stay; old ones of this one would be mixed with the new ones.
 if $everything; then
   for file in "$out"/*.json; do
@@ -86,7 +88,6 @@ fi
 flags=$(grep -m 1 '^flags' /proc/cpuinfo || true)
 executor="cpu-baseline"
 if [[ $flags == *avx512bw*avx512vl* ]]; then executor="cpu-avx512"; elif [[ $flags == *avx2* ]]; then executor="cpu-avx2"; fi
-commit=$(git describe --always --dirty --exclude '*' 2>/dev/null || echo unknown)
 types='[a-z0-9]+'
 [ $presets = few ] || types=float
 failures=0
