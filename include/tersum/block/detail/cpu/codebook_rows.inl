@@ -56,6 +56,24 @@ TERSUM_TARGET void rotate_from_rows(
   store_rows<Size, Rotate>(to, signs, scale, rows);
 }
 
+#if TERSUM_SIMD_WIDTH >= 8
+//! @brief A table of at most as many entries as lanes, and anything above them: in plain loads, which compilers take out of loops.
+template <int Count>
+TERSUM_SIMD floats first_entries(float const* table)
+{
+  if constexpr (Count == width) { return load(table); }
+  __m128 const few =
+    Count == 1 ? _mm_load_ss(table) : (__m128)_mm_loadl_epi64((__m128i const*)table);
+  __m128 const four = Count < 4 ? few : _mm_loadu_ps(table);
+#if TERSUM_SIMD_WIDTH == 16
+  return (floats)(Count == 8 ? _mm512_castps256_ps512(_mm256_loadu_ps(table))
+                             : _mm512_castps128_ps512(four));
+#else
+  return (floats)_mm256_castps128_ps256(four);
+#endif
+}
+#endif
+
 //! @brief table[number] for every lane, of a table of `Count` entries. Small tables are permuted in registers.
 template <int Count>
 TERSUM_SIMD floats look_up(float const* table, words number)
@@ -63,12 +81,11 @@ TERSUM_SIMD floats look_up(float const* table, words number)
   static_assert((Count & (Count - 1)) == 0);
 #if TERSUM_SIMD_WIDTH >= 8
   if constexpr (Count <= width) {
-#if TERSUM_SIMD_WIDTH == 16  // a copy of fewer entries than lanes would go through memory
-    __m512 const entries = _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << Count) - 1u), table);
-    return (floats)_mm512_maskz_permutexvar_ps(0xffff, (__m512i)number, entries);
+    floats const entries = first_entries<Count>(table);
+#if TERSUM_SIMD_WIDTH == 16
+    return (floats)_mm512_maskz_permutexvar_ps(0xffff, (__m512i)number, (__m512)entries);
 #else
-    __m256 const entries = _mm256_maskload_ps(table, (__m256i)(lane_index() < (words{} + Count)));
-    return (floats)_mm256_permutevar8x32_ps(entries, (__m256i)number);
+    return (floats)_mm256_permutevar8x32_ps((__m256)entries, (__m256i)number);
 #endif
 #if TERSUM_SIMD_WIDTH == 16
   } else if constexpr (Count == 2 * width) {
