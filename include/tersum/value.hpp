@@ -129,6 +129,13 @@ template <class T>
   return ::fmaf(a, b, c);
 }
 
+//! The same of what is not negative, where bits below `Bits` do not matter.
+template <int Bits>
+[[nodiscard]] TERSUM_INLINE float fma_above(float a, float b, float c) noexcept
+{
+  return ::fmaf(a, b, c);
+}
+
 //! @brief 1.5 2^23 + Offset + the integer nearest to value * scale, ties to even, as the bits of a float: that integer is
 //! in the low bits. A product of 2^22 or more is a larger integer with a sign, one of -2^22 or less a smaller one, as far
 //! as they do not reach 2^31; what is not a number gives any.

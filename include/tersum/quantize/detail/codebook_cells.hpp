@@ -154,7 +154,8 @@ struct cell_search<Quantizer> {
   template <class Value>
   [[nodiscard]] TERSUM_INLINE static constexpr Value at(Value const& magnitude, Value const& scale)
   {
-    return fma(magnitude, scale * Quantizer::slope, Value(Quantizer::offset));
+    return fma_above<cell_places<Quantizer>::shift>(
+      magnitude, scale * Quantizer::slope, Value(Quantizer::offset));
   }
   [[nodiscard]] TERSUM_INLINE static constexpr float at(float magnitude, float scale)
   {

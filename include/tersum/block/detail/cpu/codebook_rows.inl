@@ -122,6 +122,18 @@ TERSUM_OPERATOR vector_value<floats> look_up(float const* table, vector_value<wo
   return look_up<Count>(table, number.v);
 }
 
+template <int Bits>
+TERSUM_OPERATOR vector_value<floats> fma_above(vector_value<floats> const& a,
+                                               vector_value<floats> const& b,
+                                               vector_value<floats> const& c)
+{
+#if TERSUM_SIMD_WIDTH == 4 && defined(__SSE2__) && !defined(__FMA__)
+  return (floats)fuse_above<Bits>((__m128)a.v, (__m128)b.v, (__m128)c.v);
+#else
+  return fma(a.v, b.v, c.v);
+#endif
+}
+
 // The cells of a codebook that values lie in, in every lane, by lines.
 
 #if TERSUM_SIMD_WIDTH == 16
