@@ -109,10 +109,18 @@ TERSUM_SIMD floats look_up(float const* table, words number)
 #endif
   }
 #else
-  floats found;
-  TERSUM_UNROLL
-  for (int lane = 0; lane < width; ++lane) { found[lane] = table[number[lane]]; }
-  return found;
+  if constexpr (Count == 1) {
+    return broadcast(table[0]);
+  } else if constexpr (Count <= 4) {
+    floats const low  = look_up<Count / 2>(table, number);
+    floats const high = look_up<Count / 2>(table + Count / 2, number);
+    return (number & static_cast<std::uint32_t>(Count / 2)) != 0 ? high : low;
+  } else {
+    floats found;
+    TERSUM_UNROLL
+    for (int lane = 0; lane < width; ++lane) { found[lane] = table[number[lane]]; }
+    return found;
+  }
 #endif
 }
 
