@@ -79,7 +79,8 @@ struct saturating_add {
     return sum ^ ((sum ^ end) & mask);
   }
 
-  //! @brief The same of vectors of words, whose bytes `add_bytes` adds with saturation: of lanes of 4 bits in the upper halves of bytes.
+  //! @brief The same of vectors of words, whose bytes `add_bytes` adds with saturation: of lanes of 4 bits in the upper halves of bytes, of which
+  //! one summand has other bits below.
   //!
   //! The sum of two lanes of 2 bits is -1, 0 or 1, and is found bit by bit. It is negative if both lanes are, and if one is, unless
   //! they are -1 and 1. It is not zero if it is negative, or if no lane is negative and one of them is 1.
@@ -98,9 +99,9 @@ struct saturating_add {
     } else {
       Words const upper = Bits == 8 ? 0xffffffffu : 0xf0f0f0f0u;
       Words const least = Bits == 8 ? 0x81818181u : 0x90909090u;
-      Words const odd   = add_bytes(a & upper, b & upper, least) & upper;
+      Words const odd   = add_bytes(a, b & upper, least) & upper;  // nothing carries from below
       if (Bits == 8) { return odd; }
-      Words const even = add_bytes(a << 4 & upper, b << 4 & upper, least);
+      Words const even = add_bytes(a << 4, b << 4 & upper, least);
       return odd | (even >> 4 & ~upper);
     }
   }
