@@ -134,8 +134,9 @@ TERSUM_TARGET void reduce_stretch(Element* to,
     for (; i + width <= count; i += width) {
       fetch_beyond<false, 4096>(a + i);
       fetch_beyond<false, 4096>(b + i);
-      vector_value<words> const left = load(a + i), right = load(b + i);
-      store(to + i, Op::add(left, right).v);
+      words left = load(a + i), right = load(b + i);
+      asm("" : "+v"(left), "+v"(right));  // g++ would load them for each use
+      store(to + i, Op::add(vector_value<words>(left), vector_value<words>(right)).v);
     }
   }
   for (; i < count; ++i) { to[i] = Op{}(a[i], b[i]); }
