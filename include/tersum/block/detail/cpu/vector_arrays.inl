@@ -254,6 +254,7 @@ TERSUM_TARGET inline bool convert_values(From from, To to, float factor, std::si
   words largest           = {};
   std::size_t const whole = count - count % width;
   for (std::size_t i = 0; i < whole; i += width) {
+    if (std::is_convertible_v<From, float const*>) { fetch_beyond<false>(from + i); }
     floats const v = load_values(from + i);
     largest        = larger(to_bits(v) & 0x7fffffffu, largest);
     store_values(to + i, v * broadcast(factor));
