@@ -27,6 +27,7 @@ struct value_parts {
   using integers = typename Value::own_integers;
 
   static constexpr int comparisons = Value::comparisons;
+  static constexpr int unplaced    = Value::unplaced;
 };
 
 template <>
@@ -35,6 +36,8 @@ struct value_parts<float> {
   using integers = std::int32_t;
   //! Where as many comparisons are no dearer than to look a number up in two tables.
   static constexpr int comparisons = 3;
+  //! Where as many comparisons are no dearer than to look up the level of a place.
+  static constexpr int unplaced = 255;
 };
 
 //! What bits of these values are counted in: words without a sign, and with one. Each has as many elements as the value.

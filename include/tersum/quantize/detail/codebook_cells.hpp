@@ -163,12 +163,17 @@ struct cell_search<Quantizer> {
     return fma(magnitude, scale * Quantizer::slope, Quantizer::offset);
   }
 
+  //! The level of where a magnitude lies, whose lowest bits are its number.
+  template <class Value>
+  [[nodiscard]] TERSUM_HOST_INLINE static constexpr Value level_of(Value const& y)
+  {
+    auto const place = (to_bits(smaller(y, Value(1.0f))) >> cell_places<Quantizer>::shift) & 31u;
+    return look_up<32>(placed_levels_of<Quantizer>.level, place);
+  }
   template <class Value>
   [[nodiscard]] TERSUM_HOST_INLINE static constexpr words_of<Value> cell_of(Value const& y)
   {
-    auto const place = (to_bits(smaller(y, Value(1.0f))) >> cell_places<Quantizer>::shift) & 31u;
-    auto const level = look_up<32>(placed_levels_of<Quantizer>.level, place);
-    return to_bits(level) & (Quantizer::magnitudes - 1u);
+    return to_bits(level_of(y)) & (Quantizer::magnitudes - 1u);
   }
 };
 
@@ -306,6 +311,13 @@ template <class Cells, class Value>
   }
 }
 
+//! @brief Whether levels are looked up by places, and tell the numbers of their cells.
+template <class Quantizer, class Value>
+inline constexpr bool places_levels = false;
+template <has_places Quantizer, class Value>
+inline constexpr bool places_levels<Quantizer, Value> =
+  Quantizer::magnitudes - 1 > value_parts<Value>::unplaced;
+
 //! @brief The code of a value times `scale`, one over the root mean square. Adds the value times its level to `product`. A codebook of
 //! no cells is not shown values that are not finite.
 TERSUM_OF_VALUES
@@ -317,9 +329,17 @@ template <codebook Quantizer, class Value>
   if constexpr (has_cells<Quantizer> || table_codebook<Quantizer>) {
     using cells     = typename cells_of<Quantizer>::type;
     auto const size = magnitude_of(value);
-    auto const cell = scaled_cell<cells>(size, scale);
-    product         = fma(size, cells::level_of(cell), product);
-    return cell | ((to_bits(value) >> 31) << (Quantizer::bits - 1));
+    auto const sign = (to_bits(value) >> 31) << (Quantizer::bits - 1);
+    if constexpr (places_levels<Quantizer, Value>) {
+      using search     = cell_search<Quantizer>;
+      auto const level = search::level_of(search::at(size, scale));
+      product          = fma(size, level, product);
+      return (to_bits(level) & (Quantizer::magnitudes - 1u)) | sign;
+    } else {
+      auto const cell = scaled_cell<cells>(size, scale);
+      product         = fma(size, cells::level_of(cell), product);
+      return cell | sign;
+    }
   } else {
     auto const code = by_lanes(
       [](float of) -> std::uint32_t { return Quantizer{}.encode(is_finite(of) ? of : 0.0f); },

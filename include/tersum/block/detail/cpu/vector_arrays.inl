@@ -4,9 +4,7 @@
 //! @file
 //! Arrays of elements: how vectors load and store them, sums and conversions.
 
-// Gradient elements to vectors of floats and back.
-
-//! @name Gradient elements
+//! @name Gradient elements to vectors of floats and back
 //! @{
 TERSUM_SIMD floats load_values(bfloat16 const* from)
 {
@@ -134,9 +132,9 @@ TERSUM_TARGET void reduce_stretch(Element* to,
     for (; i + width <= count; i += width) {
       fetch_beyond<false, 4096>(a + i);
       fetch_beyond<false, 4096>(b + i);
-      words left = load(a + i), right = load(b + i);
-      asm("" : "+v"(left), "+v"(right));  // g++ would load them for each use
-      store(to + i, Op::add(vector_value<words>(left), vector_value<words>(right)).v);
+      vector_value<words> left = load(a + i), right = load(b + i);
+      asm("" : "+v"(left.v), "+v"(right.v));  // g++ would load them for each use
+      store(to + i, Op::add(left, right).v);
     }
   }
   for (; i < count; ++i) { to[i] = Op{}(a[i], b[i]); }

@@ -269,6 +269,7 @@ struct vector_value {
   using element      = std::remove_cvref_t<decltype(Vector{}[0])>;
 
   static constexpr int comparisons = width == 16 ? 3 : 15;
+  static constexpr int unplaced    = width == 16 ? 1 : width == 8 ? 7 : 3;
 
   Vector v;
 
