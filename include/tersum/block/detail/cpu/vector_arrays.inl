@@ -189,7 +189,7 @@ TERSUM_TARGET inline void fused_add(
 template <class Sent>
 TERSUM_SIMD auto are_sendable(floats v)
 {
-  return (to_bits(v) & 0x7fffffffu) < float_bits(sendable_below<Sent>);
+  return (integers)(to_bits(v) & 0x7fffffffu) < (std::int32_t)float_bits(sendable_below<Sent>);
 }
 
 //! @brief to[i] = bounded_from_float(from[i], largest), or a NaN where gradient[i] cannot be sent.
