@@ -249,10 +249,11 @@ TERSUM_SIMD std::uint32_t largest_lane(words v)
 template <chunk_pointer From, class To>
 TERSUM_TARGET inline bool convert_values(From from, To to, float factor, std::size_t count)
 {
-  words largest           = {};
+  constexpr bool narrows = std::is_convertible_v<From, float const*> && !std::is_same_v<To, float*>;
+  words largest          = {};
   std::size_t const whole = count - count % width;
   for (std::size_t i = 0; i < whole; i += width) {
-    if (std::is_convertible_v<From, float const*>) { fetch_beyond<false>(from + i); }
+    if (narrows) { fetch_beyond<false>(from + i); }
     floats const v = load_values(from + i);
     largest        = larger(to_bits(v) & 0x7fffffffu, largest);
     store_values(to + i, v * broadcast(factor));
@@ -332,7 +333,6 @@ TERSUM_TARGET inline void multiply_by_scales(
   }
 }
 
-//! The square roots.
 TERSUM_SIMD floats square_roots(floats v)
 {
 #if TERSUM_SIMD_WIDTH == 16
