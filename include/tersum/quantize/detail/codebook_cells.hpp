@@ -214,6 +214,24 @@ struct table_cells {
     return cell_of(magnitude, Value(1.0f));
   }
 
+  //! The same, adding the magnitude times its level to `product`. Where vectors look levels up by places, these tell their numbers.
+  TERSUM_OF_VALUES
+  template <class Value>
+  [[nodiscard]] TERSUM_INLINE static words_of<Value> add_level(Value const& magnitude,
+                                                               Value const& scale,
+                                                               Value& product)
+  {
+    if constexpr (has_places<Quantizer> && count - 1 > value_parts<Value>::unplaced) {
+      auto const level = search::level_of(search::at(magnitude, scale));
+      product          = fma(magnitude, level, product);
+      return to_bits(level) & (count - 1u);
+    } else {
+      auto const cell = cell_of(magnitude, scale);
+      product         = fma(magnitude, level_of(cell), product);
+      return cell;
+    }
+  }
+
   //! The level of a cell.
   template <class Words>
   [[nodiscard]] TERSUM_HOST_INLINE static constexpr auto level_of(Words const& cell)
@@ -299,24 +317,26 @@ template <codebook Quantizer, class Words>
   }
 }
 
-//! @brief The cell of a magnitude times a scale.
+//! @brief The cell of a magnitude times a scale. Adds the magnitude times its level to `product`.
 TERSUM_OF_VALUES
 template <class Cells, class Value>
-[[nodiscard]] TERSUM_INLINE words_of<Value> scaled_cell(Value const& magnitude, Value const& scale)
+[[nodiscard]] TERSUM_INLINE words_of<Value> add_level(Value const& magnitude,
+                                                      Value const& scale,
+                                                      Value& product)
 {
-  if constexpr (requires { Cells::cell_of(magnitude, scale); }) {
-    return Cells::cell_of(magnitude, scale);
-  } else {
-    return Cells::cell_of(magnitude * scale);
-  }
+  auto const cell = Cells::cell_of(magnitude * scale);
+  product         = fma(magnitude, Cells::level_of(cell), product);
+  return cell;
 }
-
-//! @brief Whether levels are looked up by places, and tell the numbers of their cells.
-template <class Quantizer, class Value>
-inline constexpr bool places_levels = false;
-template <has_places Quantizer, class Value>
-inline constexpr bool places_levels<Quantizer, Value> =
-  Quantizer::magnitudes - 1 > value_parts<Value>::unplaced;
+TERSUM_OF_VALUES
+template <class Cells, class Value>
+requires requires(Value& v) { Cells::add_level(v, v, v); }
+[[nodiscard]] TERSUM_INLINE words_of<Value> add_level(Value const& magnitude,
+                                                      Value const& scale,
+                                                      Value& product)
+{
+  return Cells::add_level(magnitude, scale, product);
+}
 
 //! @brief The code of a value times `scale`, one over the root mean square. Adds the value times its level to `product`. A codebook of
 //! no cells is not shown values that are not finite.
@@ -328,18 +348,8 @@ template <codebook Quantizer, class Value>
 {
   if constexpr (has_cells<Quantizer> || table_codebook<Quantizer>) {
     using cells     = typename cells_of<Quantizer>::type;
-    auto const size = magnitude_of(value);
-    auto const sign = (to_bits(value) >> 31) << (Quantizer::bits - 1);
-    if constexpr (places_levels<Quantizer, Value>) {
-      using search     = cell_search<Quantizer>;
-      auto const level = search::level_of(search::at(size, scale));
-      product          = fma(size, level, product);
-      return (to_bits(level) & (Quantizer::magnitudes - 1u)) | sign;
-    } else {
-      auto const cell = scaled_cell<cells>(size, scale);
-      product         = fma(size, cells::level_of(cell), product);
-      return cell | sign;
-    }
+    auto const cell = add_level<cells>(magnitude_of(value), scale, product);
+    return cell | ((to_bits(value) >> 31) << (Quantizer::bits - 1));
   } else {
     auto const code = by_lanes(
       [](float of) -> std::uint32_t { return Quantizer{}.encode(is_finite(of) ? of : 0.0f); },

@@ -56,24 +56,6 @@ TERSUM_TARGET void rotate_from_rows(
   store_rows<Size, Rotate>(to, signs, scale, rows);
 }
 
-#if TERSUM_SIMD_WIDTH >= 8
-//! @brief A table of at most as many entries as lanes, and anything above them: in plain loads, which compilers take out of loops.
-template <int Count>
-TERSUM_SIMD floats first_entries(float const* table)
-{
-  if constexpr (Count == width) { return load(table); }
-  __m128 const few =
-    Count == 1 ? _mm_load_ss(table) : (__m128)_mm_loadl_epi64((__m128i const*)table);
-  __m128 const four = Count < 4 ? few : _mm_loadu_ps(table);
-#if TERSUM_SIMD_WIDTH == 16
-  return (floats)(Count == 8 ? _mm512_castps256_ps512(_mm256_loadu_ps(table))
-                             : _mm512_castps128_ps512(four));
-#else
-  return (floats)_mm256_castps128_ps256(four);
-#endif
-}
-#endif
-
 //! @brief table[number] for every lane, of a table of `Count` entries. Small tables are permuted in registers.
 template <int Count>
 TERSUM_SIMD floats look_up(float const* table, words number)
@@ -81,7 +63,8 @@ TERSUM_SIMD floats look_up(float const* table, words number)
   static_assert((Count & (Count - 1)) == 0);
 #if TERSUM_SIMD_WIDTH >= 8
   if constexpr (Count <= width) {
-    floats const entries = first_entries<Count>(table);
+    floats entries{};
+    __builtin_memcpy(&entries, table, Count * sizeof(float));
 #if TERSUM_SIMD_WIDTH == 16
     return (floats)_mm512_maskz_permutexvar_ps(0xffff, (__m512i)number, (__m512)entries);
 #else
@@ -109,18 +92,18 @@ TERSUM_SIMD floats look_up(float const* table, words number)
 #endif
   }
 #else
-  if constexpr (Count == 1) {
-    return broadcast(table[0]);
-  } else if constexpr (Count <= 4) {
-    floats const low  = look_up<Count / 2>(table, number);
-    floats const high = look_up<Count / 2>(table + Count / 2, number);
-    return (number & static_cast<std::uint32_t>(Count / 2)) != 0 ? high : low;
-  } else {
-    floats found;
-    TERSUM_UNROLL
-    for (int lane = 0; lane < width; ++lane) { found[lane] = table[number[lane]]; }
-    return found;
+  if (Count <= 4) {
+    auto const of_two = [&](int first) {
+      float const next = table[minimum(first + 1, Count - 1)];
+      return (number & 1u) != 0 ? broadcast(next) : broadcast(table[first]);
+    };
+    floats const low = of_two(0), high = of_two(minimum(2, Count - 1));
+    return Count <= 2 ? low : (number & 2u) != 0 ? high : low;
   }
+  floats found;
+  TERSUM_UNROLL
+  for (int lane = 0; lane < width; ++lane) { found[lane] = table[number[lane]]; }
+  return found;
 #endif
 }
 
