@@ -19,9 +19,8 @@ namespace tersum::inline v0 {
 
 namespace detail {
 
-//! Empty, or the sentence of the form or of the metric that needs what the others do not give; without `Ask` the compiler
-//! says it. Plans check what feedback needs: the codecs of one width that `allocated_chunks` is made of leave no chunk out
-//! themselves.
+//! Empty, or the sentence of the form or of the metric that needs what the others do not give; without `Ask` the compiler says it. Plans
+//! check what feedback needs: the codecs of one width that `allocated_chunks` is made of leave no chunk out themselves.
 template <bool Ask,
           class Chunker,
           class Rotator,

@@ -28,7 +28,6 @@
 #include <tersum/feedback/difference_feedback.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/feedback/kept_by.hpp>
-#include <tersum/feedback/kept_in.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>

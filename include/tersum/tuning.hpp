@@ -34,9 +34,8 @@ struct cpu_tuning {
 
 //! @brief How kernels are cut into blocks. Threads are those of a block.
 //!
-//! Block sizes are not measured one by one: the table of kernels says how many blocks a multiprocessor holds, and
-//! docs/developer/codegen.md what a thread does. The sizes that decide in which order floats are added are not here, since the
-//! order is part of the wire format.
+//! Block sizes are not measured one by one: the table of kernels says how many blocks a multiprocessor holds, and docs/developer/codegen.md
+//! what a thread does. The sizes that decide in which order floats are added are not here, since the order is part of the wire format.
 struct cuda_tuning {
   int step_threads = 128;  //!< A chunk a thread: the steps.
   int cast_threads = 128;  //!< Eight coordinates a thread: conversions.
@@ -51,17 +50,15 @@ struct cuda_tuning {
   //! Beyond, a kernel before it does, which has a thread for each chunk.
   std::uint64_t derive_in_encode = 1 << 20;
 
-  //! Whether the short kernels of an exchange (steps, selections, the encoding that derives steps, the end) are launched
-  //! while the kernel before them ends, by a programmatic dependent launch, where all architectures of the build are sm_90
-  //! or later; no device has run it.
+  //! Whether the short kernels of an exchange (steps, selections, the encoding that derives steps, the end) are launched while the kernel
+  //! before them ends, by a programmatic dependent launch, where all architectures of the build are sm_90 or later; no device has run it.
   bool overlap_launches = true;
 
   int reduce_threads = 256;  //!< Sums of payloads,
   int reduce_vectors = 4;    //!< so many accesses of 16 bytes a thread, all in flight at once.
 
-  //! A selection: a power of two of threads from 32 to 1024, and up to how many chunks one block does all of it; beyond,
-  //! several with so many chunks a thread, which wait for each other, or more where fewer blocks are resident at once (a
-  //! cooperative launch).
+  //! A selection: a power of two of threads from 32 to 1024, and up to how many chunks one block does all of it; beyond, several with so
+  //! many chunks a thread, which wait for each other, or more where fewer blocks are resident at once (a cooperative launch).
   int select_threads          = 512;
   std::uint64_t select_alone  = 4096;
   std::uint64_t select_chunks = 1;

@@ -15,12 +15,10 @@
 
 namespace tersum::inline v0 {
 
-//! @brief The words and signed integers of 32 bits that belong to a type of values. The vectors of each instruction set
-//! have theirs.
+//! @brief The words and signed integers of 32 bits that belong to a type of values. The vectors of each instruction set have theirs.
 //!
-//! Both have the operators of integers, and what is compared goes into `select`. Products of floats are not to be added
-//! without `fma`. Variables are `auto`, since nvcc 13.0 takes no named type of vectors inside of a function that is for
-//! devices too.
+//! Both have the operators of integers, and what is compared goes into `select`. Products of floats are not to be added without `fma`.
+//! Variables are `auto`, since nvcc 13.0 takes no named type of vectors inside of a function that is for devices too.
 template <class Value>
 struct value_parts {
   using words    = typename Value::own_words;
@@ -50,8 +48,7 @@ using integers_of = typename value_parts<Value>::integers;
 //! @}
 
 //! @name Functions of values
-//! Those of vectors have the same names, and are found by their arguments: call them without `tersum::`, after `using
-//! tersum::select`.
+//! Those of vectors have the same names, and are found by their arguments: call them without `tersum::`, after `using tersum::select`.
 //! @{
 //! The bits of a float, and the float of bits.
 [[nodiscard]] TERSUM_INLINE constexpr std::uint32_t to_bits(float value) noexcept
@@ -128,13 +125,6 @@ template <class T>
 
 //! a * b + c with one rounding.
 [[nodiscard]] TERSUM_INLINE float fma(float a, float b, float c) noexcept
-{
-  return ::fmaf(a, b, c);
-}
-
-//! The same of what is not negative, where bits below `Bits` do not matter.
-template <int Bits>
-[[nodiscard]] TERSUM_INLINE float fma_above(float a, float b, float c) noexcept
 {
   return ::fmaf(a, b, c);
 }

@@ -18,7 +18,6 @@
 #include <tersum/feedback/decayed_feedback.hpp>
 #include <tersum/feedback/difference_feedback.hpp>
 #include <tersum/feedback/kept_by.hpp>
-#include <tersum/feedback/kept_in.hpp>
 #include <tersum/interop/plan_fingerprint.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/range/absmax_range.hpp>

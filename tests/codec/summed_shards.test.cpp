@@ -9,7 +9,7 @@
 #include "support/loopback_run.hpp"
 #include "support/normal_gradients.hpp"
 
-#include <tersum/feedback/kept_in.hpp>
+#include <tersum/feedback/kept_by.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/range/absmax_range.hpp>

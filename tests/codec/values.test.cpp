@@ -14,7 +14,7 @@
 
 #include <tersum/exchange/check_state.hpp>
 #include <tersum/exchange/wires.hpp>
-#include <tersum/feedback/kept_in.hpp>
+#include <tersum/feedback/kept_by.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/tersum.hpp>

@@ -9,7 +9,7 @@
 #include <tersum/exchange/detail/exchange_kernels.hpp>
 #include <tersum/execute/detail/cuda_kernels.cuh>
 #include <tersum/feedback/difference_feedback.hpp>
-#include <tersum/feedback/kept_in.hpp>
+#include <tersum/feedback/kept_by.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/quantize/cast.hpp>
 #include <tersum/rotate/no_rotation.hpp>

@@ -7,7 +7,7 @@
 #include "support/codecs.hpp"
 #include "support/compare_executors.cuh"
 
-#include <tersum/feedback/kept_in.hpp>
+#include <tersum/feedback/kept_by.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/tersum.cuh>
 #include <tersum/tersum.hpp>

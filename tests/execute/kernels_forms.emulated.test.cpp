@@ -7,7 +7,7 @@
 #include "support/codecs.hpp"
 #include "support/compare_kernels.hpp"
 
-#include <tersum/feedback/kept_in.hpp>
+#include <tersum/feedback/kept_by.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/rotate/no_rotation.hpp>

@@ -8,7 +8,7 @@
 #include "support/compare_kernels.hpp"
 
 #include <tersum/feedback/decayed_feedback.hpp>
-#include <tersum/feedback/kept_in.hpp>
+#include <tersum/feedback/kept_by.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/range/absmax_range.hpp>

@@ -6,7 +6,7 @@
 
 #include "support/compare_kernels.hpp"
 
-#include <tersum/feedback/kept_in.hpp>
+#include <tersum/feedback/kept_by.hpp>
 #include <tersum/presets.hpp>
 #include <tersum_baselines/presets.hpp>
 

@@ -9,7 +9,6 @@
 
 #include <tersum/feedback/decayed_feedback.hpp>
 #include <tersum/feedback/kept_by.hpp>
-#include <tersum/feedback/kept_in.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
 #include <tersum_baselines/top_coordinates.hpp>

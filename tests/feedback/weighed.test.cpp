@@ -13,7 +13,6 @@
 
 #include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/feedback/kept_by.hpp>
-#include <tersum/feedback/kept_in.hpp>
 #include <tersum/interop/reduce_over.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/single_process/loopback_transport.hpp>

@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Fuzzes what arrives: in every round of an exchange, bytes of the wire are overwritten before and after each addition.
-//! Nothing is asked of the means. Nothing may be read or written beyond the memory of the plan, and the next initialized
-//! exchange is as if nothing had been.
+//! Fuzzes what arrives: in every round of an exchange, bytes of the wire are overwritten before and after each addition. Nothing is asked
+//! of the means. Nothing may be read or written beyond the memory of the plan, and the next initialized exchange is as if nothing had been.
 
 #include "random_exchange.hpp"
 

@@ -132,12 +132,6 @@ void compare_codes()
   }
 }
 
-TEST_CASE("[quantize] signs in vectors are those of the plain form")
-{
-  compare_codes<sign_quantizer, guard_lanes<4>, 1024>();
-  compare_codes<sign_quantizer, widening_sum<2, 8>, 128>();
-}
-
 TEST_CASE(
   "[quantize] values of grids and tables in vectors are those of the plain form, at ties too")
 {
@@ -148,56 +142,51 @@ TEST_CASE(
   compare_codes<lookup_quantizer<lookup_table<0, 25, 45, 70>>, widening_sum<7, 16>, 256>();
 }
 
-TEST_CASE("[quantize] quantizers of one's own make the codes of their plain form in vectors")
+TEST_CASE(
+  "[quantize] signs, and quantizers of one's own, make the codes of their plain form in vectors")
 {
+  compare_codes<sign_quantizer, guard_lanes<4>, 1024>();
+  compare_codes<sign_quantizer, widening_sum<2, 8>, 128>();
   compare_codes<tests::powers, saturating_sum<4>, 512>();
   compare_codes<tests::uneven_quantizer, widening_sum<4, 8>, 256>();
 }
 
-// Codes of a chunk whose magnitudes lie a few units in the last place around the ends of cells, against a fused multiply-add and
-// comparisons.
+// Codes of magnitudes a few units in the last place around the ends of cells, against a fused multiply-add and comparisons.
 template <int Bits>
 void compare_cells()
 {
   using book         = lloyd_max<Bits>;
   constexpr int size = 1024;
-  constexpr auto set = instruction_set::baseline;
   std::mt19937 random(Bits);
   std::vector<float> values(size), rows(size);
   for (float& value : values) { value = std::ldexp(static_cast<float>(random() % 4096), -11) - 1; }
   // Each end changes the scale, by less in every turn.
-  float scale = 1;
+  auto const scale_of = [&] {
+    return std::sqrt(size / detail::square_norm<size>(instruction_set::baseline, +values.data()));
+  };
   for (int turn = 0; turn < 200; ++turn) {
-    scale = std::sqrt(size / detail::square_norm<size>(set, values.data()));
+    float const scale = scale_of();
     for (std::uint32_t i = 0; i < size; i += 2) {
-      float const end = book::boundaries()[i / 2 % (book::magnitudes - 1)] / scale;
-      float const of  = detail::bits_float(detail::float_bits(end) + i / 14 % 9 - 4);
-      values[i]       = std::copysign(of, values[i]);
+      auto const end =
+        detail::float_bits(book::boundaries()[i / 2 % (book::magnitudes - 1)] / scale);
+      values[i] = std::copysign(detail::bits_float(end + i / 14 % 9 - 4), values[i]);
     }
   }
-  scale = std::sqrt(size / detail::square_norm<size>(set, values.data()));
+  float const scale = scale_of();
   for (int each = 0; each <= static_cast<int>(best_instruction_set()); ++each) {
-    CAPTURE(each);
-    std::vector<std::uint32_t> words(size / 32 * Bits);
+    std::vector<std::uint32_t> words(size / 32 * Bits + 1);
     auto const with = static_cast<instruction_set>(each);
-    detail::rotate_to_rows<size, false>(with,
-                                        std::uint64_t{0},
-                                        std::uint64_t{0},
-                                        static_cast<float const*>(values.data()),
-                                        rows.data());
+    detail::rotate_to_rows<size, false>(with, 0, 0, +values.data(), rows.data());
     static_cast<void>(detail::quantize_rows<book, size>(with, rows.data(), words.data()));
     int wrong = 0;
-    for (int at = 0; at < size; ++at) {
-      float const value = values[static_cast<std::size_t>(chunk_order<size>::coordinate(at))];
+    for (unsigned at = 0; at < size; ++at) {
+      float const value = values[chunk_order<size>::coordinate(at)];
       float const place = std::fma(std::abs(value), scale * book::slope, book::offset);
       auto want         = std::signbit(value) ? 1u << (Bits - 1) : 0u;
-      for (int k = 0; k + 1 < book::magnitudes; ++k) {
-        want += place >= detail::placed_levels_of<book>.end[k] ? 1 : 0;
-      }
-      auto const bit       = static_cast<std::size_t>(at * Bits);
-      std::uint64_t joined = words[bit / 32];
-      if (bit / 32 + 1 < words.size()) { joined |= std::uint64_t{words[bit / 32 + 1]} << 32; }
-      wrong += (joined >> bit % 32 & ((1u << Bits) - 1u)) == want ? 0 : 1;
+      for (float const end : detail::placed_levels_of<book>.end) { want += place >= end ? 1 : 0; }
+      unsigned const word = at * Bits / 32;
+      auto const joined   = words[word] | std::uint64_t{words[word + 1]} << 32;
+      wrong += (joined >> at * Bits % 32 & ((1u << Bits) - 1u)) == want ? 0 : 1;
     }
     CHECK(wrong == 0);
   }
@@ -205,9 +194,7 @@ void compare_cells()
 
 TEST_CASE("[quantize] cells in vectors end where places begin, to the last bit")
 {
-  compare_cells<2>();
-  compare_cells<3>();
-  compare_cells<4>();
+  compare_cells<2>(), compare_cells<3>(), compare_cells<4>();
 }
 
 }  // namespace

@@ -31,14 +31,11 @@ TEST_CASE_TEMPLATE("[guard_lanes] obeys the laws of a reducer",
   }
 }
 
-TEST_CASE("[guard_lanes] serve the worlds that their documentation names")
+TEST_CASE(
+  "[guard_lanes] serve the worlds that their documentation names, and none with a level that no lane holds")
 {
   static_assert(guard_lanes<8>::max_world(7) == 18);
   static_assert(guard_lanes<4>::max_world(1) == 7);
-}
-
-TEST_CASE("[guard_lanes] a level that no lane holds fits no world")
-{
   static_assert(guard_lanes<4>::max_world(15) == 0);
   static_assert(guard_lanes<8>::max_world(128) == 0);
 }

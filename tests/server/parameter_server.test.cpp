@@ -13,7 +13,7 @@
 #include <tersum/codec.hpp>
 #include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/feedback/decayed_feedback.hpp>
-#include <tersum/feedback/kept_in.hpp>
+#include <tersum/feedback/kept_by.hpp>
 #include <tersum/form/two_shot.hpp>
 #include <tersum/interop/reduce_over.hpp>
 #include <tersum/quantize/cast.hpp>

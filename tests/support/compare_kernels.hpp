@@ -67,8 +67,7 @@ class case_of final : public any_case {
   exchange_case<Codec, Given, Got> const& case_;
 };
 
-//! @brief Checks that the kernel bodies, in some thread orders, all instruction sets and several threads of the CPU give
-//! the same bytes.
+//! @brief Checks that the kernel bodies, in some thread orders, all instruction sets and several threads of the CPU give the same bytes.
 inline void compare_kernels(any_case const& c, std::span<emulator::thread_order const> orders)
 {
   CAPTURE(c);

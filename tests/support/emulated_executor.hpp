@@ -8,7 +8,7 @@
 
 #include "emulator.hpp"
 
-#include <tersum/block/detail/each_item.hpp>
+#include <tersum/exchange/detail/exchange_kernels.hpp>
 #include <tersum/exchange/exchange_launches.hpp>
 #include <tersum/execute/executor.hpp>
 #include <tersum/status.hpp>

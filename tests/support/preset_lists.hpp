@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The presets of each golden file. A list says visit(name); of each, or full(name); of those that are digested fully with every
-//! compiler.
+//! The presets of each golden file. A list says visit(name); of each, or full(name); of those that are digested fully with every compiler.
 
 #pragma once
 

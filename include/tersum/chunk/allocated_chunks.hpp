@@ -29,12 +29,11 @@ template <int First, int... Rest>
 
 //! @brief Gives each chunk one of the widths, so that the sum of energy^weighting times distortion is least under a budget.
 //!
-//! The energy is the reduced squared norm times `tensor::weight`. The distortion is what the codec's reducer says of
-//! that width and number of ranks (`saturating_sum::distortion`). For every chunk, each step from one width to the next
-//! lowers the error by some gain per bit. The steps with the largest gains are taken until the budget is spent; equal
-//! ones take turns from exchange to exchange. That is the optimum of the Lagrangian, up to the last step. All arithmetic but
-//! the weight's is on integers (the bits of a float are its logarithm, within .086), so that every rank and every
-//! executor makes the same choice.
+//! The energy is the reduced squared norm times `tensor::weight`. The distortion is what the codec's reducer says of that width and number
+//! of ranks (`saturating_sum::distortion`). For every chunk, each step from one width to the next lowers the error by some gain per bit.
+//! The steps with the largest gains are taken until the budget is spent; equal ones take turns from exchange to exchange. That is the
+//! optimum of the Lagrangian, up to the last step. All arithmetic but the weight's is on integers (the bits of a float are its logarithm,
+//! within .086), so that every rank and every executor makes the same choice.
 //!
 //! The payload is one array, whose size the budget alone decides. The chunks of one width lie together, the widest
 //! first, each with its own lanes. Where one width ends and the next begins is known after the agreement, on every rank.

@@ -80,10 +80,9 @@ struct orthogonalize_kernel {
 //! checked. The list itself lies in the host's memory and is not needed after the call. *Needs* no workspace. *Errors*: a number
 //! of columns out of range, or that does not divide a factor's size; a null or misaligned address.
 //!
-//! The columns are those that `low_rank_codec` makes of the same factor. Every executor adds in the same order, in double. If a
-//! value of a factor is not finite, the columns of this factor are not finite either. Enqueued on the executor: a launch of a
-//! block a factor for up to 64 factors, one more for each further 64; a thread of the CPU takes a factor at a time. Does not
-//! synchronize.
+//! The columns are those that `low_rank_codec` makes of the same factor. Every executor adds in the same order, in double. If a value of a
+//! factor is not finite, the columns of this factor are not finite either. Enqueued on the executor: a launch of a block a factor for up to
+//! 64 factors, one more for each further 64; a thread of the CPU takes a factor at a time. Does not synchronize.
 //! @param orthogonalizer  `robust_cholesky_qr2`, `gram_schmidt`, or one of your own.
 //!
 //! @par Example

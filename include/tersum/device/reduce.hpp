@@ -21,11 +21,10 @@ namespace tersum::inline v0 {
 
 //! @brief to[i] = op(a[i], b[i]).
 //!
-//! *Reads* `a` and `b`, *writes* `to`, each to.size() elements of the executor's memory. `to` may begin where `a` or `b`
-//! begins; otherwise it must not overlap them. Arrays need the alignment of their elements; arrays that are aligned to 16
-//! bytes are faster. *Needs* no workspace. *Errors*: a size that is not to.size(), a null or misaligned address, an overlap.
-//! The result is the same on every executor; which of `a` and `b` comes first matters only to operations that are not
-//! commutative. Enqueued on the executor; does not synchronize.
+//! *Reads* `a` and `b`, *writes* `to`, each to.size() elements of the executor's memory. `to` may begin where `a` or `b` begins; otherwise
+//! it must not overlap them. Arrays need the alignment of their elements; arrays that are aligned to 16 bytes are faster. *Needs* no
+//! workspace. *Errors*: a size that is not to.size(), a null or misaligned address, an overlap. The result is the same on every executor;
+//! which of `a` and `b` comes first matters only to operations that are not commutative. Enqueued on the executor; does not synchronize.
 //! @param op  `saturating_add<b>`, `native_sum<T>`, `native_max<T>`, the `op` of a wire, or one of your own.
 template <executor Executor, reduce_op Op>
 [[nodiscard]] status reduce(Executor const& exec,

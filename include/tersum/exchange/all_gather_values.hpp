@@ -44,10 +44,9 @@ template <class Codec, class ShardElement, class Element>
 
 //! @brief Gives all ranks the values of all ranks' shards, compressed on the way: an all-gather.
 //!
-//! Every rank calls it, with plans that differ in the rank only. Each rank encodes its own shard. All ranks decode all shards,
-//! the owner its own too, so afterwards all of them hold the same bits. Everything is enqueued on the executor; the library
-//! neither allocates nor synchronizes, so with `cuda_executor` and a stream-ordered collective the call can be captured in
-//! a CUDA graph.
+//! Every rank calls it, with plans that differ in the rank only. Each rank encodes its own shard. All ranks decode all shards, the owner
+//! its own too, so afterwards all of them hold the same bits. Everything is enqueued on the executor; the library neither allocates nor
+//! synchronizes, so with `cuda_executor` and a stream-ordered collective the call can be captured in a CUDA graph.
 //!
 //! What `values` holds before the call matters only under `difference_feedback`: there it is what all ranks hold already, the
 //! same bits on every rank and finite. The codes are of the difference of the shard to it, and what they decode to is added

@@ -7,10 +7,9 @@
 //!     seal_state(exec, plan, state, seal)      before saving both
 //!     check_state(exec, plan, state, seal)     after loading both
 //!
-//! Each call waits until the stream has done all that was enqueued, and copies the bytes in pieces to the host, where they are
-//! looked at. It allocates nothing. It cannot be captured in a CUDA graph, and refuses a stream that is being captured, whose
-//! capture goes on. Seals are those of the host: a state can be sealed on a device and checked on the host, and the other way
-//! round.
+//! Each call waits until the stream has done all that was enqueued, and copies the bytes in pieces to the host, where they are looked at.
+//! It allocates nothing. It cannot be captured in a CUDA graph, and refuses a stream that is being captured, whose capture goes on. Seals
+//! are those of the host: a state can be sealed on a device and checked on the host, and the other way round.
 
 #pragma once
 

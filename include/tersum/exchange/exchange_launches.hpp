@@ -14,11 +14,10 @@ namespace tersum::inline v0 {
 //! @brief The stages of an exchange as launches of kernels: `cuda_executor` derives from it, and so can an executor of your
 //! own, such as one that counts launches or runs kernels on another machine.
 //!
-//! `Executor` models `launching_executor` and also has run(kernel, blocks, args) for the kernels of exchanges: it calls
-//! kernel(context, args) in that many blocks of `Kernel::threads<Codec>` threads with `Kernel::shared<Codec>` bytes of
-//! shared memory, and nothing for 0 blocks. The context models `block_context`. An executor that can have blocks resident
-//! together also has `run_together`, with the same arguments and on a `grid_context` (`has_run_together`); without it one
-//! block makes a selection, however many chunks there are.
+//! `Executor` models `launching_executor` and also has run(kernel, blocks, args) for the kernels of exchanges: it calls kernel(context,
+//! args) in that many blocks of `Kernel::threads<Codec>` threads with `Kernel::shared<Codec>` bytes of shared memory, and nothing for 0
+//! blocks. The context models `block_context`. An executor that can have blocks resident together also has `run_together`, with the same
+//! arguments and on a `grid_context` (`has_run_together`); without it one block makes a selection, however many chunks there are.
 //! @tparam Executor  The class that derives from this one.
 template <class Executor>
 struct exchange_launches {

@@ -65,11 +65,10 @@ inline namespace TERSUM_ARCHITECTURES {
 //! no default. A whole exchange can be captured in a CUDA graph, since what changes from step to step lies in the state.
 //! *Errors*: `execution_failed` where the CUDA runtime refuses a launch or a copy, with its number in `status::native`.
 //!
-//! A short kernel may start while the kernel before it on the stream ends, whoever launched that; it waits for that end
-//! before it touches memory (`cuda_tuning::overlap_launches`). A selection of more than `cuda_tuning::select_alone` chunks
-//! is a cooperative launch of as many blocks as the whole device has resident at once, which the runtime may refuse where
-//! the stream has fewer multiprocessors, as in a green context. For chunks above 8192 coordinates each call raises a
-//! kernel's limit of shared memory, on the host.
+//! A short kernel may start while the kernel before it on the stream ends, whoever launched that; it waits for that end before it touches
+//! memory (`cuda_tuning::overlap_launches`). A selection of more than `cuda_tuning::select_alone` chunks is a cooperative launch of as many
+//! blocks as the whole device has resident at once, which the runtime may refuse where the stream has fewer multiprocessors, as in a green
+//! context. For chunks above 8192 coordinates each call raises a kernel's limit of shared memory, on the host.
 //! @tparam Of  A `tuning_holder`, or nothing: the defaults.
 template <tuning_holder... Of>
 struct basic_cuda_executor : exchange_launches<basic_cuda_executor<Of...>> {

@@ -16,11 +16,10 @@ namespace tersum::inline v0 {
 
 //! @brief `error_feedback` of decay * gain * residual.
 //!
-//! The gain is what the caller has written to `feedback_gain`, 1 before that. With the learning rate of the last step over that
-//! of this one, residuals keep the unit of the update. Owners of two shots weigh what they keep in the same way. With decay 1, gain
-//! 1 and no reset the bits are those of `error_feedback`. A step in which a gradient is not finite leaves all that is kept as
-//! it was, without decay, reset and gain. It costs one multiplication a coordinate more than `error_feedback`.
-//! Source: CLAN (Zhong et al., 2021) for the gain.
+//! The gain is what the caller has written to `feedback_gain`, 1 before that. With the learning rate of the last step over that of this
+//! one, residuals keep the unit of the update. Owners of two shots weigh what they keep in the same way. With decay 1, gain 1 and no reset
+//! the bits are those of `error_feedback`. A step in which a gradient is not finite leaves all that is kept as it was, without decay, reset
+//! and gain. It costs one multiplication a coordinate more than `error_feedback`. Source: CLAN (Zhong et al., 2021) for the gain.
 struct decayed_feedback {
   static constexpr bool enabled   = true;
   static constexpr bool adds_lost = true;

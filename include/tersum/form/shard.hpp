@@ -130,11 +130,10 @@ namespace tersum::inline v0 {
 //! that of one encoding, averaged as the gradients are. The chunks are those of `two_shot`: shards may begin and end
 //! anywhere. A chunk that a boundary cuts is sent to all ranks that have some of it; each decodes it and keeps its own.
 //!
-//! `summed_codes` are added in the wire, by a reduce-scatter: each rank gets the sum of its own shard's codes. Chunks begin anew at
-//! every boundary of shards, as if it cut the tensor. So the codes of a shard lie in one piece, no chunk is sent twice, and a
-//! shard is to the bit what `in_wire` gives of it with a layout whose tensors are cut there. A tracked head-room is measured by the
-//! rank whose shard a piece of a tensor lies in; that rank tells the others in the next exchange, in a scalar for each piece beside
-//! the norms.
+//! `summed_codes` are added in the wire, by a reduce-scatter: each rank gets the sum of its own shard's codes. Chunks begin anew at every
+//! boundary of shards, as if it cut the tensor. So the codes of a shard lie in one piece, no chunk is sent twice, and a shard is to the bit
+//! what `in_wire` gives of it with a layout whose tensors are cut there. A tracked head-room is measured by the rank whose shard a piece of
+//! a tensor lies in; that rank tells the others in the next exchange, in a scalar for each piece beside the norms.
 //!
 //! It takes `fixed_chunks`. Feedback keeps what a rank's own codes lost, of all shards. The metric is `plain_metric` or
 //! `given_diagonal`, whose scales every rank has of all shards.

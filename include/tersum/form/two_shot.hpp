@@ -125,11 +125,10 @@ namespace tersum::inline v0 {
 
 //! @brief Each rank owns a part of the chunks, whose mean it computes.
 //!
-//! Use it if the transport can move bytes, and above all with many ranks. It has these rounds: the sum of norms, if the
-//! chunker asks for them; an all-to-all, in which rank r gets all ranks' codes of part r, adds them in float in the
-//! order of the ranks, and encodes the mean; an all-gather of the parts. The owner decodes its own *encoded* part like
-//! all others do, so all ranks end with the same bits. The traffic is that of a ring all-reduce of the payload. The
-//! error is that of two encodings, whatever the number of ranks.
+//! Use it if the transport can move bytes, and above all with many ranks. It has these rounds: the sum of norms, if the chunker asks for
+//! them; an all-to-all, in which rank r gets all ranks' codes of part r, adds them in float in the order of the ranks, and encodes the
+//! mean; an all-gather of the parts. The owner decodes its own *encoded* part like all others do, so all ranks end with the same bits. The
+//! traffic is that of a ring all-reduce of the payload. The error is that of two encodings, whatever the number of ranks.
 //!
 //! Every rank's chunk has a scale of its own, which travels with its codes. With a codebook all ranks rotate a chunk by
 //! the same signs, so the owner adds and encodes without rotating. That has less error than another basis for the

@@ -28,8 +28,7 @@ namespace tersum::inline v0 {
 enum class schedule : std::uint8_t {
   automatic,  //!< `in_wire` where the transport can, otherwise `direct`.
   in_wire,    //!< By the transport's own all-reduce, in the order of ranks that it has.
-  //! All-to-all, a sum on each block's owner, all-gather; `reduction_order::direct`. Each of n ranks sends 2 (n - 1) / n times
-  //! the payload.
+  //! All-to-all, a sum on each block's owner, all-gather; `reduction_order::direct`. Each of n ranks sends 2 (n - 1) / n times the payload.
   direct,
 };
 
@@ -68,11 +67,10 @@ template <class Codec>
 
 //! @brief The collective that `all_reduce_mean` is given: made by `reduce_over`.
 //!
-//! Over NCCL all work is enqueued on the stream. Other transports have done their work when the call returns. It is called
-//! with one round at a time, whose arrays it reads and writes as that kind of round says. *Errors*: those of the transport;
-//! a round of another number of ranks than the transport has; scratch memory that is too small, null, misaligned or
-//! overlaps the round; an executor on another stream than the transport's. After an argument's fault nothing was sent, and
-//! the other ranks wait as their transport does.
+//! Over NCCL all work is enqueued on the stream. Other transports have done their work when the call returns. It is called with one round
+//! at a time, whose arrays it reads and writes as that kind of round says. *Errors*: those of the transport; a round of another number of
+//! ranks than the transport has; scratch memory that is too small, null, misaligned or overlaps the round; an executor on another stream
+//! than the transport's. After an argument's fault nothing was sent, and the other ranks wait as their transport does.
 template <schedule Schedule, transport Transport, class Executor>
 class transport_reduce {
  public:

@@ -144,9 +144,8 @@ struct exchange_time {
           .waits   = exchange_messages(sent, way, ranks) * net.latency};
 }
 
-//! @brief The bandwidth at which two exchanges take the same time, bytes per second: below it the one that sends less is
-//! faster. Both cost `fixed` seconds and send `traffic` bytes. Infinite where the one that sends less costs no more either, 0
-//! where none sends less.
+//! @brief The bandwidth at which two exchanges take the same time, bytes per second: below it the one that sends less is faster. Both cost
+//! `fixed` seconds and send `traffic` bytes. Infinite where the one that sends less costs no more either, 0 where none sends less.
 [[nodiscard]] constexpr double break_even_bandwidth(double reference_fixed,
                                                     double reference_traffic,
                                                     double fixed,

@@ -18,10 +18,9 @@ namespace tersum::inline v0 {
 //! the sum itself must fit `T`. Above 65504 a half overflows, which the flag of values that are not finite reports. With
 //! feedback no sum overflows: a rank among n sends about +-65504 / n at most, and keeps the rest.
 //!
-//! Under `shard`, `publish`, `gather` and `two_shot` elements are decoded before they are added, in float. Of 16-bit
-//! elements each chunk has a scale, the power of two that brings its largest magnitude to 2^14 or above, below 2^15: halves
-//! neither overflow, nor lose bits of values above 2^-28 of the largest one. Floats travel as they are. Under all forms the
-//! rotator is `no_rotation`.
+//! Under `shard`, `publish`, `gather` and `two_shot` elements are decoded before they are added, in float. Of 16-bit elements each chunk
+//! has a scale, the power of two that brings its largest magnitude to 2^14 or above, below 2^15: halves neither overflow, nor lose bits of
+//! values above 2^-28 of the largest one. Floats travel as they are. Under all forms the rotator is `no_rotation`.
 template <gradient_element T>
 struct cast {
   using element             = T;

@@ -64,13 +64,12 @@ struct e4m3_block_scale {
 
 //! @brief A block of `Size` values as small floats with one scale, all of them in the registers of one thread.
 //!
-//! It needs no shared memory and no barrier, and threads may call it alone. Register i holds value i, whose code has the
-//! bits i bits .. of `packed`. It suits what `thread_hadamard` leaves, and a thread's 32 values in the *wire* arrangement
-//! of `block_chunk`. To nearest, ties to even, codes are those of the format. At random, a scale is rounded up, so that no
-//! value is cut, and the mean of what is decoded is the value, to 1/512 of the distance of the two numbers about it. A
-//! block with a value that is not finite decodes to NaN; at random, one with magnitudes above 1.5 * 2^127 may decode to
-//! infinities. On sm_90 a value of NVFP4 takes 30 instructions to encode at random, of which 6 make random numbers; one of
-//! an MX format 18 to nearest, and 5 more at random.
+//! It needs no shared memory and no barrier, and threads may call it alone. Register i holds value i, whose code has the bits i bits .. of
+//! `packed`. It suits what `thread_hadamard` leaves, and a thread's 32 values in the *wire* arrangement of `block_chunk`. To nearest, ties
+//! to even, codes are those of the format. At random, a scale is rounded up, so that no value is cut, and the mean of what is decoded is
+//! the value, to 1/512 of the distance of the two numbers about it. A block with a value that is not finite decodes to NaN; at random, one
+//! with magnitudes above 1.5 * 2^127 may decode to infinities. On sm_90 a value of NVFP4 takes 30 instructions to encode at random, of
+//! which 6 make random numbers; one of an MX format 18 to nearest, and 5 more at random.
 //!
 //! @par Example
 //! @snippet examples/kernels/cast_to_nvfp4.hpp encode

@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! What all ranges share: the squared norm of a chunk in memory, and head-room, which says how much wider the range of the sum is
-//! than that of one rank. With a head-room of 2 a step is twice as large, so that sums of codes up to twice one rank's largest code
-//! fit their lanes. And the range of which the others are variants: the step of a chunk from the mean square of its coordinates
-//! over all ranks.
+//! What all ranges share: the squared norm of a chunk in memory, and head-room, which says how much wider the range of the sum is than that
+//! of one rank. With a head-room of 2 a step is twice as large, so that sums of codes up to twice one rank's largest code fit their lanes.
+//! And the range of which the others are variants: the step of a chunk from the mean square of its coordinates over all ranks.
 
 #pragma once
 

@@ -44,10 +44,9 @@ struct lane_profile {
 
 //! @brief Adds the lanes of two words, each clamped to +-(2^(Bits-1) - 1); -2^(Bits-1) is never produced.
 //!
-//! It is commutative, but not associative: the order of a reduction is part of its result. Lanes may hold any bits on
-//! input: a lane of -2^(Bits-1) counts as that value, and the sum is clamped like any other. The function object is what an
-//! MPI_Op, a Gloo reduce function or a device-side reduction calls. On sm_90 a lane of 4 bits takes 2.2 instructions. Source:
-//! Han et al. (HotNets'24), section 3.2.2.
+//! It is commutative, but not associative: the order of a reduction is part of its result. Lanes may hold any bits on input: a lane of
+//! -2^(Bits-1) counts as that value, and the sum is clamped like any other. The function object is what an MPI_Op, a Gloo reduce function
+//! or a device-side reduction calls. On sm_90 a lane of 4 bits takes 2.2 instructions. Source: Han et al. (HotNets'24), section 3.2.2.
 //!
 //! @par Example
 //! @snippet examples/kernels/sum_over_peers.hpp add

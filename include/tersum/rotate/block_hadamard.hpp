@@ -21,10 +21,9 @@ namespace tersum::inline v0 {
 //! @brief The randomized Hadamard transform of a chunk in registers: `partial_hadamard` inside a kernel.
 //!
 //! `forward` flips random signs, transforms, and brings the registers from the *loaded* to the *wire* arrangement of
-//! `block_chunk`, through shared memory; `backward` goes back. Neither scales: values grow by the square root of Size
-//! each time, and `make_chunk_step` allows for it. The order of the butterflies fixes the rounding and is part of the
-//! wire format. Forward: index bits 0, 1, 2, the two highest, then 8 upwards, then 3 to 7. Backward: 3 to 7, then 8
-//! upwards, then 0, 1, 2 and the two highest.
+//! `block_chunk`, through shared memory; `backward` goes back. Neither scales: values grow by the square root of Size each time, and
+//! `make_chunk_step` allows for it. The order of the butterflies fixes the rounding and is part of the wire format. Forward: index bits 0,
+//! 1, 2, the two highest, then 8 upwards, then 3 to 7. Backward: 3 to 7, then 8 upwards, then 0, 1, 2 and the two highest.
 //!
 //! @par Example
 //! @snippet examples/kernels/inside_your_kernel.hpp compress

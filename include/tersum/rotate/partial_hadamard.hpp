@@ -54,11 +54,10 @@ TERSUM_INLINE void butterflies(Group const& g, float (&x)[Size])
 
 //! @brief Multiplies a chunk of `Size` by random signs and by the orthonormal Hadamard matrix.
 //!
-//! The signs are new in every step and the same on every rank. After the rotation the coordinates of a chunk are close
-//! to normal, whatever they were before, so one quantization step suits all of them. One kernel rotates and quantizes,
-//! so the chunk must fit shared memory, with 4.625 bytes per coordinate. A chunk of 32768 takes 148 KiB, which GPUs of
-//! sm_80, sm_90 and sm_100 have, but not those of sm_86 and sm_89 (99 KiB). Source: Han et al., Beyond Throughput and
-//! Compression Ratios (HotNets'24), section 3.2.
+//! The signs are new in every step and the same on every rank. After the rotation the coordinates of a chunk are close to normal, whatever
+//! they were before, so one quantization step suits all of them. One kernel rotates and quantizes, so the chunk must fit shared memory,
+//! with 4.625 bytes per coordinate. A chunk of 32768 takes 148 KiB, which GPUs of sm_80, sm_90 and sm_100 have, but not those of sm_86 and
+//! sm_89 (99 KiB). Source: Han et al., Beyond Throughput and Compression Ratios (HotNets'24), section 3.2.
 //! @tparam Size  Coordinates in a rotation, a power of two from 128 to 32768; equal to the chunk.
 template <int Size>
 struct partial_hadamard {

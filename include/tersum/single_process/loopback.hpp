@@ -33,9 +33,8 @@ enum class reduction_order : std::uint8_t {
 
 //! @brief Reduces the wires of all ranks and gives every rank the result.
 //!
-//! The arrays lie in the executor's memory, and the work is enqueued on it. In ring order the array is cut into one
-//! block for each rank, as `rank_blocks` does; the partial sum is the left operand. *Errors*: wires of unlike counts; those of the
-//! executor.
+//! The arrays lie in the executor's memory, and the work is enqueued on it. In ring order the array is cut into one block for each rank, as
+//! `rank_blocks` does; the partial sum is the left operand. *Errors*: wires of unlike counts; those of the executor.
 template <class Executor, reduce_op Op>
 [[nodiscard]] status loopback_all_reduce(Executor const& exec,
                                          std::span<wire<Op> const> ranks,

@@ -188,8 +188,7 @@ TEST_CASE("[simulator] conversions")
   check("rsqrt.approx.ftz.f32 %f4, %f1; mov.b32 %r0, %f4;", {bits(4)}, bits(.5F) - 1);
   check("min.u16x2 %r0, %r1, %r2;", {0x0001ffff, 0x80000002}, 0x00010002);
   check("max.u16x2 %r0, %r1, %r2;", {0x0001ffff, 0x80000002}, 0x8000ffff);
-  // 1 + 2^-8 is halfway, as is 1 + 2^-7 + 2^-8; the largest bfloat16 twice.
-  // The smaller magnitude has the signs' product; a NaN stays one.
+  // 1 + 2^-8 is halfway, as is 1 + 2^-7 + 2^-8; the largest bfloat16 twice. The smaller magnitude has the signs' product; a NaN stays one.
   check("min.NaN.xorsign.abs.f16x2 %r0, %r1, %r2;", {0xfc003c00, 0x63c063c0}, 0xe3c03c00);
   check("min.NaN.xorsign.abs.f16x2 %r0, %r1, %r2;", {0xfc018000, 0x63c063c0}, 0x7fff8000);
   check("min.NaN.xorsign.abs.bf16x2 %r0, %r1, %r2;", {0xff803f80, 0x40004000}, 0xc0003f80);

@@ -132,9 +132,8 @@ TERSUM_BODY void edge_norms(Context const& ctx,
 //! @brief Squared norms: 256 accumulators a chunk, chained by fused multiply-adds over the chunk in steps of 256, then
 //! added pairwise from the lowest index bit up. That tree is part of the wire format.
 //!
-//! Reads the gradient (and residual) once. 128 threads a block, `codec_norm_shape::chunks_per_block` chunks a block, no shared
-//! memory. A warp's chunks are regular if they lie one after the other in one tensor, whole and aligned to 16 bytes;
-//! otherwise all of them are edges.
+//! Reads the gradient (and residual) once. 128 threads a block, `codec_norm_shape::chunks_per_block` chunks a block, no shared memory. A
+//! warp's chunks are regular if they lie one after the other in one tensor, whole and aligned to 16 bytes; otherwise all of them are edges.
 //! @param first_chunk  The bits of `edge_groups`, whose groups are the chunks of a warp; regular chunks begin at 0.
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void chunk_norms(Context const& ctx,

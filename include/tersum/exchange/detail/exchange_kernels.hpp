@@ -18,6 +18,7 @@
 #include <tersum/quantize/detail/block_encode.hpp>
 #include <tersum/tuning.hpp>
 
+#include <cstddef>
 #include <cstdint>
 
 //! The body of a kernel: a call that names its context `ctx` and the arguments of the exchange `args`.
@@ -320,5 +321,17 @@ struct finish_kernel : kernel_of_threads<tensor_threads> {
   static constexpr int shared = adds_up_at_end<Codec> ? tensor_shared(sums_at_end<Codec>) : 0;
   TERSUM_RUNS(finish_exchange(ctx, args))
 };
+
+template <class Context>
+inline constexpr int item_threads = tuning_of<Context>.cuda.item_threads;
+
+//! @brief One item a thread, `count` of them, which do not know each other.
+template <class Item, class Context>
+TERSUM_BODY void each_item(Context const& ctx, Item const& item, std::size_t count)
+{
+  std::size_t const at =
+    static_cast<std::size_t>(ctx.block_rank()) * item_threads<Context> + ctx.thread_rank();
+  if (at < count) { item(ctx, at); }
+}
 
 }  // namespace tersum::inline v0::detail

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <tersum/block/cuda_context.cuh>
-#include <tersum/block/detail/each_item.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/exchange_kernels.hpp>
 #include <tersum/reduce/detail/array_reduction.hpp>

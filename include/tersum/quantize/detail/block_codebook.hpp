@@ -314,8 +314,7 @@ template <bool Moderate, class Context, int Size, class Code>
   return scale_of_levels<Moderate>(ctx, energy, chunk_total(ctx, product, mine, storage));
 }
 
-//! @brief Rounds a thread's values times `scale`, one over the root mean square, to codes. Returns their words and the sum
-//! of |v| * level.
+//! @brief Rounds a thread's values times `scale`, one over the root mean square, to codes. Returns their words and the sum of |v| * level.
 template <table_codebook Quantizer, class Context>
 TERSUM_BODY float code_values(Context const& ctx,
                               std::uint32_t const* tables,

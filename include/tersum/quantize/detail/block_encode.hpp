@@ -49,9 +49,8 @@ struct code_field {
   static constexpr std::uint32_t wanted = Codec::reducer_type::biased
                                             ? static_cast<std::uint32_t>(quantizer::max_level)
                                             : lanes::limit + 1u;
-  //! What is added to a code. It must be at least max_level, so that no code is negative. More than that costs nothing:
-  //! where the low half of the clamped float is the field, `lowest` adds one more, and where random bytes are added they
-  //! bring all that is `wanted`.
+  //! What is added to a code. It must be at least max_level, so that no code is negative. More than that costs nothing: where the low half
+  //! of the clamped float is the field, `lowest` adds one more, and where random bytes are added they bring all that is `wanted`.
   static constexpr int offset = grid && !clamps_at_once<Context> ? quantizer::max_level + 1
                                 : shift == 8 && lanes::bits <= 8 ? static_cast<int>(wanted)
                                                                  : quantizer::max_level;

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The words of the codes of a chunk that has a scale of its own: how many they are, where a code lies in them, and the
-//! scale of elements.
+//! The words of the codes of a chunk that has a scale of its own: how many they are, where a code lies in them, and the scale of elements.
 
 #pragma once
 

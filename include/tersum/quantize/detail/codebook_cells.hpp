@@ -154,8 +154,8 @@ struct cell_search<Quantizer> {
   template <class Value>
   [[nodiscard]] TERSUM_INLINE static constexpr Value at(Value const& magnitude, Value const& scale)
   {
-    return fma_above<cell_places<Quantizer>::shift>(
-      magnitude, scale * Quantizer::slope, Value(Quantizer::offset));
+    Value const offset{Quantizer::offset};
+    return fma_above(magnitude, scale * Quantizer::slope, offset, cell_places<Quantizer>::shift);
   }
   [[nodiscard]] TERSUM_INLINE static constexpr float at(float magnitude, float scale)
   {

@@ -23,15 +23,13 @@ inline constexpr bool decodes_on_tiles =
 
 //! @brief A warp's packed sums to its chunk, transformed and not normalized, without shared memory.
 //!
-//! All arithmetic is exact, whatever the order in which products are added. The first butterflies make sums of at most four
-//! lanes (of lanes of 8 bits none), the first product sums of sixteen of those: integers up to 2^11, which halves hold. The
-//! last sums are below 2^24, which floats hold. So the result has the bits of `block_hadamard::to_loaded`, and it needs
-//! no policy to choose this way.
+//! All arithmetic is exact, whatever the order in which products are added. The first butterflies make sums of at most four lanes (of lanes
+//! of 8 bits none), the first product sums of sixteen of those: integers up to 2^11, which halves hold. The last sums are below 2^24, which
+//! floats hold. So the result has the bits of `block_hadamard::to_loaded`, and it needs no policy to choose this way.
 //!
-//! The table tells where the bits of the index within the chunk lie, before (f) and after (e) their butterflies. i0, i1, i2
-//! are the three that number the eight words of bytes, and j0 and j1 those that number a byte in its word. In lanes of 2
-//! bits they are f3, f4, f7 and f5, f6; in lanes of 4 bits f3, f6, f7 and f4, f5; in lanes of 8 bits f5, f6, f7 and f3, f4,
-//! and there i1 and i2 come last.
+//! The table tells where the bits of the index within the chunk lie, before (f) and after (e) their butterflies. i0, i1, i2 are the three
+//! that number the eight words of bytes, and j0 and j1 those that number a byte in its word. In lanes of 2 bits they are f3, f4, f7 and f5,
+//! f6; in lanes of 4 bits f3, f6, f7 and f4, f5; in lanes of 8 bits f5, f6, f7 and f3, f4, and there i1 and i2 come last.
 //!
 //!                      lane bits 0 to 4    registers
 //!     on the wire      f0 f1 f2 f8 f9      i0 i1 i2, j0, j1 (halves of a word)

@@ -14,12 +14,11 @@ namespace tersum::inline v0::detail {
 
 //! @brief `lookup_quantizer` without comparisons: a sum of ramps, whose upper bits name a lane that holds the level.
 //!
-//! In the upper half of the table, M is the least common multiple of its gaps, and t is 256 times a value's magnitude, at
-//! most 256 max_level. z(t) grows by M / gap for each unit of t. So it is 256 M times the number of the level where t is at
-//! a level, linear between two, and a sum of multiples of t and of min(t, end of a gap). A value is rounded up if (2 random
-//! + 1) gap < 2 (t - t of the level), which is if z - z of the level is at least M random + M/2 + 1. So the number of its
-//! level is z + 256 M - M random - M/2 - 1 over 256 M, rounded down. Where M is odd times a power of two, that power and 256
-//! are a shift, and a level has as many lanes as the odd factor.
+//! In the upper half of the table, M is the least common multiple of its gaps, and t is 256 times a value's magnitude, at most 256
+//! max_level. z(t) grows by M / gap for each unit of t. So it is 256 M times the number of the level where t is at a level, linear between
+//! two, and a sum of multiples of t and of min(t, end of a gap). A value is rounded up if (2 random + 1) gap < 2 (t - t of the level),
+//! which is if z - z of the level is at least M random + M/2 + 1. So the number of its level is z + 256 M - M random - M/2 - 1 over 256 M,
+//! rounded down. Where M is odd times a power of two, that power and 256 are a shift, and a level has as many lanes as the odd factor.
 template <class Table>
 struct lookup_ramps {
   static constexpr int half      = Table::count / 2;

@@ -95,8 +95,7 @@ TERSUM_BODY void combine(Context const&,
   }
 }
 
-//! @brief to[i] = op(a[i], b[i]) for `count` times `Count` neighbours; `to` may be `a` or `b`. A thread has one element, or some
-//! vectors.
+//! @brief to[i] = op(a[i], b[i]) for `count` times `Count` neighbours; `to` may be `a` or `b`. A thread has one element, or some vectors.
 template <class Op, int Count>
 struct reduce_neighbours {
   using several                 = neighbours<typename Op::element, Count>;

@@ -113,13 +113,14 @@ TERSUM_OPERATOR vector_value<floats> look_up(float const* table, vector_value<wo
   return look_up<Count>(table, number.v);
 }
 
-template <int Bits>
+//! @brief a * b + c of what is not negative, where the lowest `bits` of the sum do not matter.
 TERSUM_OPERATOR vector_value<floats> fma_above(vector_value<floats> const& a,
                                                vector_value<floats> const& b,
-                                               vector_value<floats> const& c)
+                                               vector_value<floats> const& c,
+                                               [[maybe_unused]] int bits)
 {
 #if TERSUM_SIMD_WIDTH == 4 && defined(__SSE2__) && !defined(__FMA__)
-  return (floats)fuse_above<Bits>((__m128)a.v, (__m128)b.v, (__m128)c.v);
+  return (floats)fuse_above((__m128)a.v, (__m128)b.v, (__m128)c.v, bits);
 #else
   return fma(a.v, b.v, c.v);
 #endif

@@ -81,14 +81,13 @@ TERSUM_HOST_INLINE __m128 fuse_in_double(__m128 a, __m128 b, __m128 c)
   return sum.to_floats();
 }
 
-//! @brief The same of what is not negative, but for bits of the sum below `Bits`: one that is rounded twice is as good unless it may lie an
+//! @brief The same of what is not negative, but for the lowest `bits` of the sum: one that is rounded twice is as good unless it may lie an
 //! ulp beyond a number that has none of these bits.
-template <int Bits>
-TERSUM_HOST_INLINE __m128 fuse_above(__m128 a, __m128 b, __m128 c)
+TERSUM_HOST_INLINE __m128 fuse_above(__m128 a, __m128 b, __m128 c, int bits)
 {
   __m128 const sum   = _mm_add_ps(_mm_mul_ps(a, b), c);
   __m128i const past = _mm_add_epi32(_mm_castps_si128(sum), _mm_set1_epi32(2));
-  __m128i const near = _mm_and_si128(past, _mm_set1_epi32((1 << Bits) - 4));
+  __m128i const near = _mm_and_si128(past, _mm_set1_epi32((1 << bits) - 4));
   __m128i const end  = _mm_cmpeq_epi32(near, _mm_setzero_si128());
   return _mm_movemask_epi8(end) == 0 ? sum : fuse_few_bits_in_double(a, b, c);
 }
