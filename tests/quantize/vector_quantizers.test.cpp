@@ -176,7 +176,7 @@ void compare_cells()
   for (int each = 0; each <= static_cast<int>(best_instruction_set()); ++each) {
     std::vector<std::uint32_t> words(size / 32 * Bits + 1);
     auto const with = static_cast<instruction_set>(each);
-    detail::rotate_to_rows<size, false>(with, 0, 0, +values.data(), rows.data());
+    detail::rotate_to_rows<size, false>(with, 0u, 0u, +values.data(), rows.data());
     static_cast<void>(detail::quantize_rows<book, size>(with, rows.data(), words.data()));
     int wrong = 0;
     for (unsigned at = 0; at < size; ++at) {

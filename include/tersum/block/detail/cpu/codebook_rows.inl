@@ -61,6 +61,7 @@ template <int Count>
 TERSUM_SIMD floats look_up(float const* table, words number)
 {
   static_assert((Count & (Count - 1)) == 0);
+  if (Count == 1) { return broadcast(table[0]); }
 #if TERSUM_SIMD_WIDTH >= 8
   if constexpr (Count <= width) {
     floats entries{};
