@@ -145,6 +145,8 @@ struct cell_search {
 
 template <has_places Quantizer>
 struct cell_search<Quantizer> {
+  using places = cell_places<Quantizer>;
+
   [[nodiscard]] static constexpr float const* ends() noexcept
   {
     return placed_levels_of<Quantizer>.end;
@@ -154,12 +156,11 @@ struct cell_search<Quantizer> {
   template <class Value>
   [[nodiscard]] TERSUM_INLINE static constexpr Value at(Value const& magnitude, Value const& scale)
   {
-    Value const offset{Quantizer::offset};
-    return fma_above(magnitude, scale * Quantizer::slope, offset, cell_places<Quantizer>::shift);
+    return fma_above(magnitude, scale * Quantizer::slope, Value(Quantizer::offset), places::shift);
   }
   [[nodiscard]] TERSUM_INLINE static constexpr float at(float magnitude, float scale)
   {
-    if (std::is_constant_evaluated()) { return cell_places<Quantizer>::at(magnitude * scale); }
+    if (std::is_constant_evaluated()) { return places::at(magnitude * scale); }
     return fma(magnitude, scale * Quantizer::slope, Quantizer::offset);
   }
 
@@ -167,7 +168,7 @@ struct cell_search<Quantizer> {
   template <class Value>
   [[nodiscard]] TERSUM_HOST_INLINE static constexpr Value level_of(Value const& y)
   {
-    auto const place = (to_bits(smaller(y, Value(1.0f))) >> cell_places<Quantizer>::shift) & 31u;
+    auto const place = (to_bits(smaller(y, Value(1.0f))) >> places::shift) & 31u;
     return look_up<32>(placed_levels_of<Quantizer>.level, place);
   }
   template <class Value>
@@ -216,12 +217,12 @@ struct table_cells {
 
   //! The same, adding the magnitude times its level to `product`. Where vectors look levels up by places, these tell their numbers.
   TERSUM_OF_VALUES
-  template <class Value>
+  template <class Value, int Unplaced = value_parts<Value>::unplaced>
   [[nodiscard]] TERSUM_INLINE static words_of<Value> add_level(Value const& magnitude,
                                                                Value const& scale,
                                                                Value& product)
   {
-    if constexpr (has_places<Quantizer> && count - 1 > value_parts<Value>::unplaced) {
+    if constexpr (has_places<Quantizer> && count - 1 > Unplaced) {
       auto const level = search::level_of(search::at(magnitude, scale));
       product          = fma(magnitude, level, product);
       return to_bits(level) & (count - 1u);

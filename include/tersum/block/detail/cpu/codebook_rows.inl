@@ -93,18 +93,19 @@ TERSUM_SIMD floats look_up(float const* table, words number)
 #endif
   }
 #else
-  if (Count <= 4) {
+  if constexpr (Count <= 4) {
     auto const of_two = [&](int first) {
       float const next = table[minimum(first + 1, Count - 1)];
       return (number & 1u) != 0 ? broadcast(next) : broadcast(table[first]);
     };
     floats const low = of_two(0), high = of_two(minimum(2, Count - 1));
     return Count <= 2 ? low : (number & 2u) != 0 ? high : low;
+  } else {
+    floats found;
+    TERSUM_UNROLL
+    for (int lane = 0; lane < width; ++lane) { found[lane] = table[number[lane]]; }
+    return found;
   }
-  floats found;
-  TERSUM_UNROLL
-  for (int lane = 0; lane < width; ++lane) { found[lane] = table[number[lane]]; }
-  return found;
 #endif
 }
 
@@ -232,12 +233,11 @@ TERSUM_SIMD void codes_by_lines(float const* rows,
 
 //! @brief Whether cells are found by lines.
 template <class Quantizer>
-inline constexpr bool by_lines = [] {
-  if constexpr (width == 16 && has_byte_lines<Quantizer> && Quantizer::bits == 8) {
-    return Quantizer::byte_lines::serves;
-  }
-  return false;
-}();
+inline constexpr bool by_lines = false;
+template <has_byte_lines Quantizer>
+requires(width == 16 &&
+         Quantizer::bits ==
+           8) inline constexpr bool by_lines<Quantizer> = Quantizer::byte_lines::serves;
 
 //! @brief The total of the sums of all groups, which the lanes of the row blocks hold, neighbours first.
 template <int Size>
