@@ -221,13 +221,9 @@ TEST_CASE("[codec] rounding to nearest with feedback does what its formulas say"
     2);
 }
 
-TEST_CASE("[codec] full rotation with one range does what its formulas say")
+TEST_CASE("[codec] full rotation with one range, and none, do what their formulas say")
 {
   check_against_model(presets::thc_wide4, 6500, 3);
-}
-
-TEST_CASE("[codec] codes without rotation do what their formulas say")
-{
   check_against_model(presets::thc_wide4_unrotated, 6500, 4);
 }
 

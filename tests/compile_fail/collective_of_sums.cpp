@@ -3,8 +3,12 @@
 
 //! @file
 //! A collective that takes rounds that reduce, and no other, is given to codecs that gather, exchange shards and gather values.
-// expected first: tersum: the collective does not take this kind of round expected: gather_wire<unsigned int> expected:
-// shards_wire_of<unsigned int expected: gather_wire_of<unsigned int expected: summed_wire_of< expected: scatter_wire<unsigned int>
+// expected first: tersum: the collective does not take this kind of round
+// expected: gather_wire<unsigned int>
+// expected: shards_wire_of<unsigned int
+// expected: gather_wire_of<unsigned int
+// expected: summed_wire_of<
+// expected: scatter_wire<unsigned int>
 
 #include <tersum/tersum.hpp>
 

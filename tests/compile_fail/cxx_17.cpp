@@ -3,6 +3,7 @@
 
 //! @file
 //! An older standard: nvcc's default.
-// option: -std=c++17 expected: tersum: compile as C++20: -std=c++20, which nvcc needs as well
+// option: -std=c++17
+// expected: tersum: compile as C++20: -std=c++20, which nvcc needs as well
 
 #include <tersum/types.hpp>

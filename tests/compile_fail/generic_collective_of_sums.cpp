@@ -4,7 +4,10 @@
 //! @file
 //! Generic collectives that read what only rounds that reduce have, and are given to codecs that gather, exchange shards and
 //! gather values; one of them reads no more than the array.
-// expected first: lacks expected: gather_wire<unsigned int> expected: shards_wire_of<unsigned int expected: gather_wire_of<unsigned int
+// expected first: lacks
+// expected: gather_wire<unsigned int>
+// expected: shards_wire_of<unsigned int
+// expected: gather_wire_of<unsigned int
 // expected: tersum: this kind of round lacks the member: docs/transports.md says what it must do
 
 #include <tersum/tersum.hpp>

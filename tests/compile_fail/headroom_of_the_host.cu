@@ -3,7 +3,8 @@
 
 //! @file
 //! A head-room that device code cannot call: an error, not a warning and a kernel that does nothing.
-// expected: twice_as_wide::factor expected: is undefined in device code
+// expected: twice_as_wide::factor
+// expected: is undefined in device code
 
 #include <tersum/tersum.cuh>
 

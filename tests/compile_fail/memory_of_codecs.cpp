@@ -11,7 +11,8 @@ using namespace tersum;
 template <class Codec>
 auto const bytes = Codec{}.plan({.coordinates = 4096}, {.size = 2, .rank = 0}).state_bytes();
 
-// Codes of differences, which the wire or the owners would add up as gradients. expected: tersum: difference_feedback is for publish
+// Codes of differences, which the wire or the owners would add up as gradients.
+// expected: tersum: difference_feedback is for publish
 auto const in_sums =
   bytes<presets::tracked_saturating<stochastic_quantizer<8>, difference_feedback>>;
 // expected: tersum: difference_feedback is for publish
@@ -22,10 +23,12 @@ auto const without_owners =
 // expected: tersum: a low_rank_codec keeps its residual in float
 low_rank_codec<low_rank<4>, cast<float>, low_rank_schedule::paired, kept_in<bfloat16>> const
   residuals;
-// A float of each coordinate has an error in units of that coordinate. expected: tersum: a cast of all coordinates takes plain_metric
+// A float of each coordinate has an error in units of that coordinate.
+// expected: tersum: a cast of all coordinates takes plain_metric
 codec<fixed_chunks<1024>, no_rotation, cast<half>, in_wire, no_feedback, kept_diagonal> const
   in_units{};
-// Scales follow decoded means, which a rank has of its own shard only. expected: tersum: under shard a rank decodes its own shard only
+// Scales follow decoded means, which a rank has of its own shard only.
+// expected: tersum: under shard a rank decodes its own shard only
 codec<fixed_chunks<256>,
       partial_hadamard<256>,
       scaled_codes<lloyd_max<4>>,

@@ -150,7 +150,8 @@ struct positional {
 // expected: for_each_part
 positional<shifting> const op;
 
-// A gradient that must not be written cannot become the mean. expected: writable_memory
+// A gradient that must not be written cannot become the mean.
+// expected: writable_memory
 static_assert(gradient_memory<std::span<float const>>);
 
 // The arguments in another order: the plan is no executor.

@@ -13,7 +13,8 @@
 
 using namespace tersum;
 
-// Sizes. expected: tersum: fixed_chunks<Size> needs a power of two from 128 to 32768
+// Sizes.
+// expected: tersum: fixed_chunks<Size> needs a power of two from 128 to 32768
 int const chunk = fixed_chunks<1000>::chunk_size;
 // expected: tersum: block_chunk<Size> needs a power of two from 32 to 32768
 int const block = block_chunk<1000>::threads;
@@ -24,7 +25,8 @@ low_rank<65> const wide{};
 // expected: tersum: philox4x32<Rounds> needs 1 <= Rounds <= 16
 philox_block const counter = philox4x32<0>({{1, 2, 3, 4}}, 5);
 
-// What is agreed, in a type that rounds it down or that it overflows. expected: tersum: the agreed scalars travel as float or bfloat16
+// What is agreed, in a type that rounds it down or that it overflows.
+// expected: tersum: the agreed scalars travel as float or bfloat16
 absmax_range<no_headroom, half> const magnitudes;
 // expected: tersum: squared norms underflow and overflow in half: use float or bfloat16
 global_range<no_headroom, half> const norm;
@@ -33,7 +35,8 @@ rms_range<no_headroom, half> const norms;
 // expected: tersum: squared norms underflow and overflow in half: use float or bfloat16
 top_chunks<64, half> const chooser;
 
-// Codes. expected: tersum: stochastic_quantizer<Bits> needs 2 <= Bits <= 8
+// Codes.
+// expected: tersum: stochastic_quantizer<Bits> needs 2 <= Bits <= 8
 int const limit = stochastic_quantizer<9>::max_level;
 // expected: tersum: nearest_quantizer<Bits> needs 2 <= Bits <= 8
 int const no_level_but_zero = nearest_quantizer<1>::max_level;
@@ -44,7 +47,8 @@ int const levels_of_4_bits = group_absmax<5, 32, e2m1_levels>::magnitudes;
 // expected: tersum: lookup_table<Values...> needs a power of two of values
 auto const lopsided = lookup_table<0, 1, 2, 4>::count;
 
-// Lanes. expected: tersum: packed_codes<Bits> has lanes of 2, 4, 8, 16 or 32 bits
+// Lanes.
+// expected: tersum: packed_codes<Bits> has lanes of 2, 4, 8, 16 or 32 bits
 int const lanes = packed_codes<3>::lanes;
 // expected: tersum: guard_lanes<LaneBits, Word> is summed as std::uint32_t or std::uint64_t
 int const world_16 = guard_lanes<8, std::uint16_t>::max_world(7);

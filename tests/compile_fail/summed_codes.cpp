@@ -46,7 +46,8 @@ int const rotated = checked<fixed_chunks<1024>,
                             widening_sum<4, 8>,
                             error_feedback>;
 
-// Lanes. expected: tersum: a reducer's lane_bits are 2, 4, 8, 16 or 32
+// Lanes.
+// expected: tersum: a reducer's lane_bits are 2, 4, 8, 16 or 32
 int const odd_lanes = checked_codes<stochastic_quantizer<4>, saturating_sum<5>>;
 // expected: tersum: the reducer's lanes are narrower than the quantizer's codes
 int const narrow_lanes = checked_codes<stochastic_quantizer<5>, saturating_sum<4>>;
@@ -121,7 +122,8 @@ struct shifting_sum : float_sum {
 // expected: it takes two of them wherever they lie
 int const of_positions = checked_codes<nearest_quantizer<4>, shifting_sum>;
 
-// Chunks that are chosen. expected: tersum: chunks are chosen by their norms: use rms_range, or give your range energy(agreed, coordinates)
+// Chunks that are chosen.
+// expected: tersum: chunks are chosen by their norms: use rms_range, or give your range energy(agreed, coordinates)
 int const by_no_norm = checked<top_chunks<1024>,
                                no_rotation,
                                absmax_range<no_headroom>,
@@ -173,7 +175,8 @@ using of_one_width =
 // expected: tersum: allocated_chunks needs a quantizer and a reducer with with_bits
 auto const level = of_one_width{}.at_level<1>();
 
-// Where the codes of a shard lie is known before the gradient. expected: tersum: shard takes fixed chunks
+// Where the codes of a shard lie is known before the gradient.
+// expected: tersum: shard takes fixed chunks
 codec<top_chunks<256>,
       partial_hadamard<256>,
       summed_codes<rms_range<no_headroom>, stochastic_quantizer<4>, widening_sum<4, 8>>,

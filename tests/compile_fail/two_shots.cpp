@@ -88,8 +88,10 @@ struct odd_blocks : group_absmax<4, 16> {
 };
 // expected: tersum: a block with numbers of its own has 16, 32, 64 or 128 coordinates
 int const blocks_of_24 = checked<fixed_chunks<512>, no_rotation, odd_blocks>;
-// Eight blocks a chunk, whose scales would fill half of 16 bytes. expected: tersum: block scales lie in whole 16 bytes: a
+// Eight blocks a chunk, whose scales would fill half of 16 bytes.
+// expected: tersum: block scales lie in whole 16 bytes: a
 int const few_blocks = checked<fixed_chunks<256>, no_rotation, group_absmax<4, 32>>;
 
-// Neither a codebook nor blocks. expected: part_quantizer
+// Neither a codebook nor blocks.
+// expected: part_quantizer
 int const uniform = checked<fixed_chunks<1024>, partial_hadamard<1024>, stochastic_quantizer<4>>;

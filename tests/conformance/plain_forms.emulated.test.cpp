@@ -76,19 +76,11 @@ TEST_CASE("[conformance] a rotator by its plain form alone makes the same codes"
                 in_lanes<no_rotation, tracked_norms>{});
 }
 
-TEST_CASE("[conformance] ranges measure what a plain form has rotated")
+TEST_CASE("[conformance] ranges, feedback and two shots rotate by a plain form")
 {
   compare_rotators<of_magnitudes, partial_hadamard<256>>();
-}
-
-TEST_CASE("[conformance] feedback keeps what a plain form has rotated back")
-{
   compare_rotators<feeding, partial_hadamard<256>>();
   compare_rotators<feeding_allocated, partial_hadamard<256>>();
-}
-
-TEST_CASE("[conformance] two shots rotate by the plain form of their rotator")
-{
   compare_rotators<fixed_shots, partial_hadamard<512>>();
   compare_rotators<feeding_shots, partial_hadamard<256>>();
 }

@@ -21,13 +21,10 @@
 
 namespace {
 
-TEST_CASE("[conformance] a quantizer whose levels are not uniform obeys the laws of the role")
+TEST_CASE(
+  "[conformance] signs, and a quantizer whose levels are not uniform, obey the laws of the role")
 {
   tersum::tests::check_quantizer_laws<tersum::tests::uneven_quantizer>();
-}
-
-TEST_CASE("[conformance] signs obey the laws of the role")
-{
   tersum::tests::check_quantizer_laws<sign_quantizer>();
 }
 

@@ -29,7 +29,7 @@ using two_shots =
 
 }  // namespace
 
-TEST_CASE("[feedback] sums keep what is finite")
+TEST_CASE("[feedback] sums and casts keep what is finite")
 {
   check_finite(presets::rotated_sat2_ef);
   check_finite(sums<decayed_feedback>{.feedback = {.decay = .5f}});
@@ -38,10 +38,6 @@ TEST_CASE("[feedback] sums keep what is finite")
   check_finite(presets::allocated_sat_4_ef);
   check_finite(presets::top_saturating<nearest_quantizer<4>, error_feedback>{
     .chunker = {.bits = 2}, .coder = {.range = {.clip = 0}}});
-}
-
-TEST_CASE("[feedback] casts keep what is finite")
-{
   check_finite(presets::topkc_b2_ef);
   check_finite(codec<random_chunks<64>, no_rotation, cast<bfloat16>, in_wire, error_feedback>{
     .chunker = {.bits = 2}});
@@ -49,7 +45,7 @@ TEST_CASE("[feedback] casts keep what is finite")
   check_finite(presets::randomk_b2_ef);
 }
 
-TEST_CASE("[feedback] codes of parts keep what is finite")
+TEST_CASE("[feedback] parts, shards, values and factors keep what is finite")
 {
   check_finite(presets::two_shot_1_ef);
   check_finite(presets::onebit_ef);
@@ -58,17 +54,9 @@ TEST_CASE("[feedback] codes of parts keep what is finite")
   check_finite(two_shots<kept_in<bfloat16>>{});
   check_finite(presets::allocated_two_shot<error_feedback>{.chunker = {.bits = 2}});
   check_finite(presets::gathered<2, error_feedback>{});
-}
-
-TEST_CASE("[feedback] shards and values keep what is finite")
-{
   check_finite(presets::sharded<2, error_feedback>{});
   check_finite(presets::saturating_shards<nearest_quantizer<4>, error_feedback>{});
   check_finite(presets::values<2, error_feedback>{});
-}
-
-TEST_CASE("[feedback] factors keep what is finite")
-{
   check_finite(presets::powersgd_r4);
   check_finite(presets::acp_r4);
   check_finite(low_rank_codec<low_rank<1>, cast<half>>{});

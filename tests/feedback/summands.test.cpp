@@ -89,13 +89,9 @@ void check_sums(Codec const& codec, double kept_of_sent)
   CHECK(std::abs(spike.arrived - (1e6 - 1499)) < kept_of_sent);
 }
 
-TEST_CASE("[feedback] sums of chosen chunks in half stay finite among many ranks")
+TEST_CASE("[feedback] sums of chosen chunks in half, with decay too, stay finite among many ranks")
 {
   check_sums(presets::topkc_b2_ef, 64);
-}
-
-TEST_CASE("[feedback] sums of chosen chunks in half with decay stay finite among many ranks")
-{
   codec<top_chunks<64>, no_rotation, cast<half>, in_wire, decayed_feedback> const codec{
     .chunker = {.bits = 2}, .feedback = {.decay = 1}};
   check_sums(codec, 64);
