@@ -35,13 +35,9 @@ TEST_CASE("[device] kernels multiply matrices and factors")
   check_products<2>(emulated_placement{}, {{3, 12400}});
 }
 
-TEST_CASE("[device] kernels work on lists of factors as on each of them alone")
+TEST_CASE("[device] kernels work on lists of factors, and find singular values")
 {
   check_list(emulated_placement{});
-}
-
-TEST_CASE("[device] kernels find the largest singular values")
-{
   check_power_iteration(emulated_placement{});
 }
 

@@ -237,6 +237,7 @@ void happens_before::reach(std::uint32_t warp,
                            std::size_t bytes,
                            access how)
 {
+  std::lock_guard const lock{access_notes::guard};
   auto* shadow = static_cast<notes*>(in.notes().get());
   if (shadow == nullptr || shadow->identity != identity_) {
     in.notes() = std::make_unique<notes>(identity_, in.size());

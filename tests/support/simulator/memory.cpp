@@ -44,6 +44,7 @@ void allocation::mark_written(std::uint64_t address, std::size_t bytes) const
 void allocation::mark_written_by_host(std::uint64_t address, std::size_t bytes) const
 {
   mark_written(address, bytes);
+  std::lock_guard const lock{access_notes::guard};
   if (notes_) { notes_->forget(address - begin(), bytes); }
 }
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <shared_mutex>
 #include <vector>
 
@@ -30,6 +31,7 @@ enum class memory_kind { device, managed, pinned };
 
 //! @brief What somebody notes of the accesses to an allocation; it ends with the allocation.
 struct access_notes {
+  static inline std::mutex guard;  //!< Threads launch kernels that share allocations.
   virtual ~access_notes() = default;
   //! The host has written so many bytes from this one on.
   virtual void forget(std::uint64_t byte, std::size_t bytes) = 0;
