@@ -34,7 +34,7 @@ struct value_parts<float> {
   using integers = std::int32_t;
   //! Where as many comparisons are no dearer than to look a number up in two tables.
   static constexpr int comparisons = 3;
-  //! Where as many comparisons are no dearer than to look up the level of a place.
+  //! So many comparisons cost no more than to look a level up by its place.
   static constexpr int unplaced = 255;
 };
 

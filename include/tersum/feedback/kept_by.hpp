@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Who keeps what two shots lose: the ranks what the first encoding loses, the owners of chunks what the second one does; and as what.
+//! In which type feedback keeps what is lost, and who keeps it: ranks what the first encoding of two shots loses, owners the second's.
 //! Without these, `error_feedback` and `decayed_feedback` have both do so where chunks are fixed.
 
 #pragma once

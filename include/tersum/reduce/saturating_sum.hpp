@@ -78,8 +78,7 @@ struct saturating_add {
     return sum ^ ((sum ^ end) & mask);
   }
 
-  //! @brief The same of vectors of words, whose bytes `add_bytes` adds with saturation: of lanes of 4 bits in the upper halves of bytes, of which
-  //! one summand has other bits below.
+  //! @brief The same of vectors of words, by `add_bytes`: lanes of 4 bits lie in the upper halves of bytes; one summand has others below.
   //!
   //! The sum of two lanes of 2 bits is -1, 0 or 1, and is found bit by bit. It is negative if both lanes are, and if one is, unless
   //! they are -1 and 1. It is not zero if it is negative, or if no lane is negative and one of them is 1.

@@ -146,7 +146,6 @@ struct cell_search {
 template <has_places Quantizer>
 struct cell_search<Quantizer> {
   using places = cell_places<Quantizer>;
-
   [[nodiscard]] static constexpr float const* ends() noexcept
   {
     return placed_levels_of<Quantizer>.end;
@@ -164,7 +163,7 @@ struct cell_search<Quantizer> {
     return fma(magnitude, scale * Quantizer::slope, Quantizer::offset);
   }
 
-  //! The level of where a magnitude lies, whose lowest bits are its number.
+  //! The level of the place that y lies in. Its lowest bits are the number of its cell.
   template <class Value>
   [[nodiscard]] TERSUM_HOST_INLINE static constexpr Value level_of(Value const& y)
   {
@@ -215,7 +214,7 @@ struct table_cells {
     return cell_of(magnitude, Value(1.0f));
   }
 
-  //! The same, adding the magnitude times its level to `product`. Where vectors look levels up by places, these tell their numbers.
+  //! The cell again, adding the magnitude times its level to `product`. Vectors that look the level up by place read the cell in it.
   TERSUM_OF_VALUES
   template <class Value, int Unplaced = value_parts<Value>::unplaced>
   [[nodiscard]] TERSUM_INLINE static words_of<Value> add_level(Value const& magnitude,

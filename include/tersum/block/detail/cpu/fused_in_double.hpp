@@ -81,8 +81,8 @@ TERSUM_HOST_INLINE __m128 fuse_in_double(__m128 a, __m128 b, __m128 c)
   return sum.to_floats();
 }
 
-//! @brief The same of what is not negative, but for the lowest `bits` of the sum: one that is rounded twice is as good unless it may lie an
-//! ulp beyond a number that has none of these bits.
+//! @brief a * b + c of operands that are not negative, right but for its lowest `bits`. A product and a sum, each rounded, are at most an
+//! ulp off. That changes a higher bit only beside a number whose lowest bits are zeros, where the exact sum is computed.
 TERSUM_HOST_INLINE __m128 fuse_above(__m128 a, __m128 b, __m128 c, int bits)
 {
   __m128 const sum   = _mm_add_ps(_mm_mul_ps(a, b), c);

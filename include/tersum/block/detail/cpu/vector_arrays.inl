@@ -128,15 +128,16 @@ TERSUM_TARGET void reduce_stretch(Element* to,
                                   std::size_t count)
 {
   std::size_t i = 0;
-  if constexpr (width >= 8 && requires(vector_value<words> v) { Op::add(v, v); }) {
+#if TERSUM_SIMD_WIDTH >= 8
+  if constexpr (requires(vector_value<words> v) { Op::add(v, v); }) {
     for (; i + width <= count; i += width) {
-      fetch_beyond<false, 4096>(a + i);
-      fetch_beyond<false, 4096>(b + i);
+      fetch_beyond<false, 4096>(a + i), fetch_beyond<false, 4096>(b + i);
       vector_value<words> left = load(a + i), right = load(b + i);
       asm("" : "+v"(left.v), "+v"(right.v));  // g++ would load them for each use
       store(to + i, Op::add(left, right).v);
     }
   }
+#endif
   for (; i < count; ++i) { to[i] = Op{}(a[i], b[i]); }
 }
 
@@ -237,7 +238,6 @@ TERSUM_TARGET inline void keep_finite_residual(Element const* gradient,
   }
 }
 
-//! The largest of the lanes.
 TERSUM_SIMD std::uint32_t largest_lane(words v)
 {
   std::uint32_t most = 0;
