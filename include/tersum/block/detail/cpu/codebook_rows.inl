@@ -56,6 +56,22 @@ TERSUM_TARGET void rotate_from_rows(
   store_rows<Size, Rotate>(to, signs, scale, rows);
 }
 
+#if TERSUM_SIMD_WIDTH >= 8
+//! @brief A table of 2 to `width` entries in one load, over and over. Of a copy into a vector g++ 12 makes stores, for which the load of the vector waits.
+template <int Count>
+TERSUM_SIMD floats load_table(float const* table)
+{
+  if (Count == width) { return load(table); }
+  auto const few = Count == 2 ? (__m128)_mm_loadu_si64(table) : _mm_loadu_ps(table);
+#if TERSUM_SIMD_WIDTH == 16
+  if (Count == 8) { return (floats)_mm512_maskz_broadcast_f32x8(0xffff, _mm256_loadu_ps(table)); }
+  return (floats)_mm512_maskz_broadcast_f32x4(0xffff, few);
+#else
+  return (floats)_mm256_set_m128(few, few);
+#endif
+}
+#endif
+
 //! @brief table[number] for every lane, of a table of `Count` entries. Small tables are permuted in registers.
 template <int Count>
 TERSUM_SIMD floats look_up(float const* table, words number)
@@ -64,8 +80,7 @@ TERSUM_SIMD floats look_up(float const* table, words number)
   if (Count == 1) { return broadcast(table[0]); }
 #if TERSUM_SIMD_WIDTH >= 8
   if constexpr (Count <= width) {
-    floats entries{};
-    __builtin_memcpy(&entries, table, Count * sizeof(float));
+    floats const entries = load_table<Count>(table);
 #if TERSUM_SIMD_WIDTH == 16
     return (floats)_mm512_maskz_permutexvar_ps(0xffff, (__m512i)number, (__m512)entries);
 #else

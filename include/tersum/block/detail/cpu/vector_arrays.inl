@@ -226,7 +226,7 @@ TERSUM_TARGET inline void keep_finite_residual(Element const* gradient,
   std::size_t i = 0;
   for (; i + width <= count; i += width) {
     floats rest = load(whole + i);
-    if (sent != nullptr) { rest = rest - load_values(sent + i); }
+    if (sent != nullptr) { rest = rest - load_any_nan(sent + i); }
     auto const known = are_sendable<Sent>(load_values(gradient + i)) & are_sendable<float>(rest);
     store_values(residual + i, known ? rest : load_values(residual.to + i));
   }
