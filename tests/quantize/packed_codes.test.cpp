@@ -70,12 +70,13 @@ TEST_CASE_TEMPLATE("[packed_codes] any word is its lanes put together",
   CHECK(words.report() == "");
 }
 
-TEST_CASE_TEMPLATE("[packed_codes] the masks have the bits that their names say",
-                   Lanes,
-                   packed_codes<2>,
-                   packed_codes<4>,
-                   packed_codes<8>,
-                   packed_codes<16>)
+TEST_CASE_TEMPLATE(
+  "[packed_codes] masks have the bits that their names say; words is the least number that holds so many codes",
+  Lanes,
+  packed_codes<2>,
+  packed_codes<4>,
+  packed_codes<8>,
+  packed_codes<16>)
 {
   CHECK(Lanes::lanes * Lanes::bits == 32);
   CHECK(Lanes::put(-1, 0) == Lanes::full);
@@ -85,15 +86,6 @@ TEST_CASE_TEMPLATE("[packed_codes] the masks have the bits that their names say"
     CHECK(((Lanes::ones >> bit) & 1u) == (bit % Lanes::bits == 0 ? 1u : 0u));
     CHECK(((Lanes::signs >> bit) & 1u) == (bit % Lanes::bits == Lanes::bits - 1 ? 1u : 0u));
   }
-}
-
-TEST_CASE_TEMPLATE("[packed_codes] words is the least number that holds so many codes",
-                   Lanes,
-                   packed_codes<2>,
-                   packed_codes<4>,
-                   packed_codes<8>,
-                   packed_codes<16>)
-{
   CHECK(Lanes::words(0) == 0);
   for (std::uint64_t const near :
        {std::uint64_t{32}, std::uint64_t{1} << 32, std::uint64_t{1} << 40}) {

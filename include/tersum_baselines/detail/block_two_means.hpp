@@ -12,9 +12,9 @@
 #include <tersum/block/block_group.hpp>
 #include <tersum/block/detail/ordered_sums.hpp>
 #include <tersum/block/thread_norm.hpp>
+#include <tersum/coder/detail/block_scaled_codes.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/exchange/detail/block_part_codes.hpp>
 #include <tersum/quantize/detail/block_codebook.hpp>
 #include <tersum/quantize/dither.hpp>
 

@@ -28,9 +28,8 @@ TERSUM_BODY void take_majority(Context const& ctx,
                                exchange_args<Codec, Element> const& args,
                                std::uint64_t words)
 {
-  std::uint64_t const i =
-    static_cast<std::uint64_t>(ctx.block_rank()) * tuning_of<Context>.cuda.coordinate_threads +
-    static_cast<std::uint64_t>(ctx.thread_rank());
+  auto const i = std::uint64_t{ctx.block_rank()} * tuning_of<Context>.cuda.coordinate_threads +
+                 ctx.thread_rank();
   if (i >= words) { return; }
   ctx.store(args.payload + i, vote_outcome<Codec>(ctx.load(args.payload + i), args.world));
 }

@@ -342,7 +342,8 @@ __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(fused_th
       if constexpr (scattering<Codec>) {
         std::uint32_t const tile = ((now - 1) * gridDim.x + group) / ranks;
         pushing_context const ctx{{{}, tile}, mean, payload};
-        recompress_owned<chunk_in_windows<Codec, Element>>(ctx, args);
+        in_owned_chunk<chunk_in_windows<Codec, Element>>(
+          ctx, args, [](auto const& own) { recompress_chunk(own); });
       } else {
         tile_context const ctx{{}, (now - 1) * gridDim.x + blockIdx.x};
         if (ctx.tile < shape.tiles) { add_tile<Codec>(ctx, payload, args.chunks); }

@@ -82,31 +82,19 @@ TERSUM_BODY void encode_parts(Context const& ctx,
   });
 }
 
-//! @brief Decodes what all ranks sent of this rank's part, adds it up, and encodes the mean: reads a part from each rank,
-//! and writes one. If only a range of the part is to be done, it takes the chunks that begin there.
+//! @brief Calls work(chunk) with a chunk that this rank owns, as `part_stages.hpp` has sentences of them, unless no thread that
+//! synchronizes with this one has any.
 //! @tparam Chunk  A `chunk_in_lanes`, or what derives from it and knows of another `sent_by`.
-template <class Chunk, class Codec, class Element, class Context>
-TERSUM_BODY void recompress_owned(Context const& ctx, exchange_args<Codec, Element> const& args)
+template <class Chunk, class Work>
+TERSUM_BODY void in_owned_chunk(typename Chunk::context_type const& ctx,
+                                typename Chunk::args_type const& args,
+                                Work const& work)
 {
   Chunk own{ctx, args};
   own.find_owned();
   if (all_idle(ctx, own.mine)) { return; }
   own.locate();
-  float v[32];
-  add_ranks(own, v);
-  dither_key key   = key_of(args);
-  key.rank         = second_rank;
-  auto const& mean = own.of_mean();
-  mean.template encode<typename second_dither_of<typename Codec::dither_type>::type>(
-    v, key, args.parts.share, mean.part_of(args.parts.gathered, args.rank));
-}
-
-//! @brief The same of the parts that this rank has received.
-//! @tparam InRows  Of the scales of a metric, as `load_scales` has it.
-template <bool InRows, class Codec, class Element, class Context>
-TERSUM_BODY void recompress_part(Context const& ctx, exchange_args<Codec, Element> const& args)
-{
-  recompress_owned<chunk_in_lanes<true, InRows, Codec, Element, Context>>(ctx, args);
+  work(own);
 }
 
 //! @brief Sets the flag of the exchange if a chunk of the mean is not finite.
@@ -125,16 +113,6 @@ TERSUM_BODY void inspect_chunk(Context const& ctx,
     float const scale = Context::from_bits(ctx.load(part + map.scale_word(place.index)));
     if (!is_finite(scale)) { raise_flag(args); }
   }
-}
-
-//! @brief `inspect_chunk` of every chunk. A thread has one.
-template <class Codec, class Element, class Context>
-TERSUM_BODY void inspect_parts(Context const& ctx, exchange_args<Codec, Element> const& args)
-{
-  inspect_chunk(ctx,
-                args,
-                static_cast<std::uint64_t>(ctx.block_rank()) * part_threads<Context> +
-                  ctx.thread_rank());
 }
 
 //! @brief Writes what this rank's encoding lost to its residual.
@@ -166,22 +144,6 @@ TERSUM_BODY void keep_residual(Context const& ctx,
       },
       keeps);
   });
-}
-
-//! @brief Writes what the encoding of the mean lost to the owner's residual.
-template <bool InRows, class Codec, class Element, class Context>
-TERSUM_BODY void keep_owner_residual(Context const& ctx, exchange_args<Codec, Element> const& args)
-{
-  chunk_in_lanes<true, InRows, Codec, Element, Context> own{ctx, args};
-  own.find_owned();
-  if (all_idle(ctx, own.mine) || step_is_poisoned(args)) { return; }
-  own.locate();
-  float v[32];
-  add_ranks(own, v);
-  float const back = -static_cast<float>(args.world);
-  auto const& mean = own.of_mean();
-  mean.add(mean.part_of(args.parts.gathered, args.rank), back, v);
-  own.keep_owned(v);
 }
 
 //! @brief `decode_chunk` of the chunks of the gradient, in one pass.
@@ -216,23 +178,11 @@ TERSUM_BODY void share_cut_chunk(Context const& ctx, exchange_args<Codec, Elemen
   }
 }
 
-//! @brief `add_chunk_of_shard` of the chunks of this rank's shard: reads a part from each rank.
-template <bool InRows, class Codec, class Element, class Context>
-TERSUM_BODY void add_shard(Context const& ctx, exchange_args<Codec, Element> const& args)
-{
-  chunk_in_lanes<true, InRows, Codec, Element, Context> own{ctx, args};
-  own.find_owned();
-  if (all_idle(ctx, own.mine)) { return; }
-  own.locate();
-  add_chunk_of_shard(own);
-}
-
 //! @brief Copies what all ranks hold of this rank's shard, a thread a coordinate.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void recall_shard(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
-  std::uint64_t const at =
-    static_cast<std::uint64_t>(ctx.block_rank()) * ctx.block_threads() + ctx.thread_rank();
+  auto const at = std::uint64_t{ctx.block_rank()} * ctx.block_threads() + ctx.thread_rank();
   if (at >= args.parts.end - args.parts.begin) { return; }
   ctx.store(args.parts.held + at, Context::value(ctx.load(args.gradient + args.parts.begin + at)));
 }

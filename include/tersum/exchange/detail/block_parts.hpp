@@ -11,10 +11,10 @@
 #include <tersum/block/block_values.hpp>
 #include <tersum/chunk/detail/chunk_choice.hpp>
 #include <tersum/codec_kinds.hpp>
+#include <tersum/coder/detail/block_scaled_codes.hpp>
 #include <tersum/exchange/detail/block_basis.hpp>
 #include <tersum/exchange/detail/block_coordinates.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
-#include <tersum/exchange/detail/block_part_codes.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
 #include <tersum/quantize/detail/block_codebook.hpp>
@@ -48,6 +48,7 @@ struct chunk_in_lanes {
   using values       = float[32];  //!< A thread's own.
   using context_type = Context;
   using args_type    = exchange_args<Codec, Element>;
+  using dither_type  = typename Codec::dither_type;
   using hadamard     = typename own_chunk<Codec>::hadamard;
 
   static constexpr bool edge    = Edge;

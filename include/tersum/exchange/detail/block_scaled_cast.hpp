@@ -131,8 +131,7 @@ TERSUM_BODY void inspect_scaled_casts(Context const& ctx,
                                       std::uint64_t eights)
 {
   using wire_element = typename Codec::quantizer_type::element;
-  std::uint64_t const own =
-    static_cast<std::uint64_t>(ctx.block_rank()) * ctx.block_threads() + ctx.thread_rank();
+  auto const own     = std::uint64_t{ctx.block_rank()} * ctx.block_threads() + ctx.thread_rank();
   if (own >= eights) { return; }
   float v[8];
   thread_values<8>::load(ctx, reinterpret_cast<wire_element const*>(args.payload) + own * 8, v);

@@ -109,8 +109,7 @@ requires(!has_parts<Codec>) TERSUM_BODY
 template <class Codec, class Element, class Context>
 TERSUM_BODY void derive_steps(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
-  std::uint64_t const chunk =
-    static_cast<std::uint64_t>(ctx.block_rank()) * step_threads<Context> + ctx.thread_rank();
+  auto const chunk = std::uint64_t{ctx.block_rank()} * step_threads<Context> + ctx.thread_rank();
   std::uint64_t const threads =
     static_cast<std::uint64_t>(ctx.grid_blocks()) * step_threads<Context>;
   clear_unused_words(ctx, args, chunk, threads);
@@ -231,15 +230,6 @@ template <std::size_t N, class Codec, class Element, class Context, class Term>
       }
     }
   }
-}
-
-//! @brief Puts the ratios of tensors among the scalars that the ranks sum. One thread a tensor.
-template <class Codec, class Element, class Context>
-TERSUM_BODY void tell_ratios(Context const& ctx, exchange_args<Codec, Element> const& args)
-{
-  std::uint64_t const tensor =
-    static_cast<std::uint64_t>(ctx.block_rank()) * step_threads<Context> + ctx.thread_rank();
-  if (tensor < args.tensors) { tell_ratio(args, tensor); }
 }
 
 //! @brief The squared norm of every tensor, from the norms of its chunks, to the wire. One block a subtree.

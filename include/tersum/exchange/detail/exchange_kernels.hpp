@@ -197,14 +197,18 @@ struct recompress_kernel : kernel_of_parts {
                                  !own_chunk<Codec>::in_warp;
   template <class Codec>
   static constexpr int shared = shares<Codec> ? two_shot_grid<Codec>.shared : 0;
-  TERSUM_RUNS(recompress_part<InRows>(ctx, args))
+  TERSUM_RUNS(in_owned_chunk<chunk_in_lanes<true, InRows, Codec, Element, Context>>(
+    ctx, args, [](auto& own) { recompress_chunk(own); }))
 };
 
 template <bool InRows>
 struct keep_owner_residual_kernel : kernel_of_parts {
   template <class Codec, tuning Tuning = tuning{}>
   static constexpr int blocks = in_metric<Codec> ? 0 : Tuning.cuda.owner_blocks;
-  TERSUM_RUNS(keep_owner_residual<InRows>(ctx, args))
+  TERSUM_RUNS(if (!step_is_poisoned(args)) {
+    in_owned_chunk<chunk_in_lanes<true, InRows, Codec, Element, Context>>(
+      ctx, args, [](auto& own) { keep_lost_of_mean(own); });
+  })
 };
 //! @}
 
@@ -223,7 +227,8 @@ struct share_cut_kernel : kernel_of_threads<&cuda_tuning::part_threads> {
 
 template <bool InRows>
 struct add_shard_kernel : kernel_of_parts {
-  TERSUM_RUNS(add_shard<InRows>(ctx, args))
+  TERSUM_RUNS(in_owned_chunk<chunk_in_lanes<true, InRows, Codec, Element, Context>>(
+    ctx, args, [](auto& own) { add_chunk_of_shard(own); }))
 };
 //! @}
 
@@ -274,7 +279,9 @@ struct steps_kernel : kernel_of_threads<&cuda_tuning::step_threads> {
 
 //! One thread a tensor.
 struct tell_ratios_kernel : kernel_of_threads<&cuda_tuning::step_threads> {
-  TERSUM_RUNS(tell_ratios(ctx, args))
+  TERSUM_RUNS(auto const tensor = std::uint64_t{ctx.block_rank()} * step_threads<Context> +
+                                  ctx.thread_rank();
+              if (tensor < args.tensors) { tell_ratio(args, tensor); })
 };
 
 //! Where chunks are chosen, a thread has eight coordinates of one that travels; otherwise a block has one chunk.
@@ -311,7 +318,8 @@ struct clear_parts_kernel : kernel_of_threads<&cuda_tuning::part_threads> {
 
 //! One thread a chunk.
 struct inspect_parts_kernel : kernel_of_threads<&cuda_tuning::part_threads> {
-  TERSUM_RUNS(inspect_parts(ctx, args))
+  TERSUM_RUNS(inspect_chunk(
+    ctx, args, std::uint64_t{ctx.block_rank()} * part_threads<Context> + ctx.thread_rank()))
 };
 
 //! `tensor_blocks` blocks where there is something to add up, otherwise one.

@@ -11,6 +11,7 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/quantize/dither.hpp>
 #include <tersum/types.hpp>
 
 #include <cstdint>
@@ -27,6 +28,36 @@ TERSUM_INLINE void add_ranks(Chunk const& chunk, typename Chunk::values& v)
   for (std::uint32_t rank = 0; rank < chunk.map.world; ++rank) {
     chunk.add(chunk.sent_by(rank), 1.0f, v);
   }
+}
+
+//! @brief Adds up what all ranks sent of an owned chunk, and encodes the mean.
+TERSUM_EXEC_CHECK_DISABLE
+template <class Chunk>
+TERSUM_INLINE void recompress_chunk(Chunk const& chunk)
+{
+  using dither     = typename second_dither_of<typename Chunk::dither_type>::type;
+  auto const& args = chunk.args;
+  dither_key key   = key_of(args);
+  key.rank         = second_rank;
+  typename Chunk::values v;
+  add_ranks(chunk, v);
+  auto const& mean = chunk.of_mean();
+  mean.template encode<dither>(
+    v, key, args.parts.share, mean.part_of(args.parts.gathered, args.rank));
+}
+
+//! @brief Keeps for its owner what the encoding of a chunk of the mean lost.
+TERSUM_EXEC_CHECK_DISABLE
+template <class Chunk>
+TERSUM_INLINE void keep_lost_of_mean(Chunk const& chunk)
+{
+  auto const& args = chunk.args;
+  typename Chunk::values v;
+  add_ranks(chunk, v);
+  float const back = -static_cast<float>(args.world);
+  auto const& mean = chunk.of_mean();
+  mean.add(mean.part_of(args.parts.gathered, args.rank), back, v);
+  chunk.keep_owned(v);
 }
 
 //! @brief Decodes what all ranks sent of a chunk of this rank's shard, and writes the mean. Flags what is not finite.

@@ -282,12 +282,7 @@ struct codes_in_rows : chunk_in_rows<Codec, Element> {
   using typename base::array;
   using typename base::kept_element;
 
-  codes_in_rows(instruction_set instructions,
-                exchange_args<Codec, Element> const& arguments,
-                std::uint64_t chunk)
-    : base(instructions, arguments, chunk), place_(find_place(arguments, chunk))
-  {
-  }
+  using base::base;
 
   //! Gradient to payload; with feedback what the codes lose to the residual.
   //! @param dither  Of this step.
@@ -375,7 +370,7 @@ struct codes_in_rows : chunk_in_rows<Codec, Element> {
     });
   }
 
-  payload_place place_;
+  payload_place place_ = find_place(args, number());
 };
 
 }  // namespace tersum::inline v0::detail

@@ -140,19 +140,10 @@ template <publishing Codec, class Element>
 template <class Codec, class Element>
 [[nodiscard]] status run_stage(stage::recompress, cpu_work<Codec, Element> const& work)
 {
-  auto const& args         = work.args;
-  auto const mean          = make_mean_map(args);
-  std::uint32_t* const own = args.parts.gathered + mean.begin(args.rank);
-  clear_rest(mean, args.rank, own);
-  using dither      = typename second_dither_of<typename Codec::dither_type>::type;
-  float const share = 1.0f / static_cast<float>(args.world);
-  auto key          = key_of(args);
-  key.rank          = second_rank;
-  each_owned(work, make_part_map(args), [&]<class Chunk>(Chunk const& chunk) {
-    typename Chunk::values v;
-    add_ranks(chunk, v);
-    chunk.in_mean(mean).template encode<dither>(v, key, share, own);
-  });
+  auto const& args = work.args;
+  auto const mean  = make_mean_map(args);
+  clear_rest(mean, args.rank, args.parts.gathered + mean.begin(args.rank));
+  each_owned(work, make_part_map(args), [](auto const& chunk) { recompress_chunk(chunk); });
   return {};
 }
 
@@ -184,13 +175,7 @@ template <has_parts Codec, class Element>
   if (!step_is_poisoned(args)) {
     keep_residual(work, make_part_map(args));
     if constexpr (owner_feeds_back<Codec>) {
-      std::uint32_t const* const own = args.parts.gathered + map.begin(args.rank);
-      each_owned(work, make_part_map(args), [&]<class Chunk>(Chunk const& chunk) {
-        typename Chunk::values v;
-        add_ranks(chunk, v);
-        chunk.in_mean(map).add(own, -static_cast<float>(args.world), v);
-        chunk.keep_owned(v);
-      });
+      each_owned(work, make_part_map(args), [](auto const& chunk) { keep_lost_of_mean(chunk); });
     }
   }
   each_chunk(work, map, [&](auto& chunk) { decode_chunk(chunk); });

@@ -7,7 +7,7 @@
 #pragma once
 
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
-#include <tersum/concepts.hpp>
+#include <tersum/coder/detail/cpu_scaled_codes.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/cpu/chunk_in_metric.hpp>
 #include <tersum/exchange/detail/cpu/chunk_in_rows.hpp>
@@ -15,7 +15,6 @@
 #include <tersum/exchange/detail/part_map.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/execute/instruction_set.hpp>
-#include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/quantize/dither.hpp>
 
 #include <algorithm>
@@ -24,57 +23,6 @@
 #include <type_traits>
 
 namespace tersum::inline v0::detail {
-
-//! @brief Chunks of `Size` values under a quantizer. It is specialized here for codebooks, and where other quantizers are.
-//!
-//! `encode` writes the codes of values, which lie as rotation leaves them, and returns the chunk's scale. `add` adds `scale`
-//! times the decoded codes to values, or overwrites the values if they are `fresh`. Products are added with one rounding.
-template <class Quantizer, int Size>
-struct chunk_codes {
-  static_assert(codebook<Quantizer>,
-                "tersum: include the header of the quantizer, which has its kernels");
-
-  template <class Dither>
-  [[nodiscard]] static float encode(
-    instruction_set set, dither_key const&, std::uint64_t, float const* rows, std::uint32_t* to)
-  {
-    return quantize_rows<Quantizer, Size>(set, rows, to);
-  }
-
-  static void add(
-    instruction_set set, std::uint32_t const* from, float scale, float* rows, bool fresh)
-  {
-    add_levels<Quantizer, Size>(set, from, scale, rows, fresh);
-  }
-};
-
-//! @brief Elements in the order of the gradient.
-template <conversion Quantizer, int Size>
-struct chunk_codes<Quantizer, Size> {
-  using element = typename Quantizer::element;
-
-  template <class Dither>
-  [[nodiscard]] static float encode(
-    instruction_set set, dither_key const&, std::uint64_t, float const* values, std::uint32_t* to)
-  {
-    float const scale = scale_of_elements<element>(largest_of(set, values, Size));
-    if (scale > 0.0f) {
-      float const inverse = inverse_of_scale(scale);
-      static_cast<void>(
-        convert_values(set, values, reinterpret_cast<element*>(to), inverse, std::size_t{Size}));
-    } else {
-      std::fill_n(to, code_words<Quantizer>(Size), 0u);
-    }
-    return scale;
-  }
-
-  static void add(
-    instruction_set set, std::uint32_t const* from, float scale, float* values, bool fresh)
-  {
-    if (fresh) { std::fill_n(values, Size, 0.0f); }
-    fused_add(set, scale, reinterpret_cast<element const*>(from), values, Size, values);
-  }
-};
 
 //! @brief The values of a chunk, which lie as the rotation leaves them. Before any are added there are none.
 template <int Size>
@@ -108,7 +56,7 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
   using values      = row_values<size>;
   using dither_type = typename Codec::dither_type;
 
-  Map const& map;
+  Map map;
   part_place place;
 
   part_in_rows(instruction_set instructions,
@@ -138,11 +86,15 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
   }
 
   //! The same chunk in parts of the mean.
-  template <class Mean>
-  [[nodiscard]] part_in_rows<Codec, Element, Mean> in_mean(Mean const& mean) const
+  //! @{
+  [[nodiscard]] auto const& of_mean() const { return *this; }
+  [[nodiscard]] auto of_mean() const requires ways_differ<Codec>
   {
-    return {set, args, mean, place_of_mean(mean, place), number()};
+    auto const parts = make_mean_map(args);
+    return part_in_rows<Codec, Element, mean_map<Codec>>{
+      set, args, parts, place_of_mean(parts, place), number()};
   }
+  //! @}
 
   //! The scale of this chunk in a part.
   [[nodiscard]] float scale_in(std::uint32_t const* part) const
