@@ -13,6 +13,7 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/steps.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/metric/detail/scales.hpp>
 #include <tersum/state.hpp>
@@ -220,28 +221,6 @@ TERSUM_BODY void cast_chunks(Context const& ctx, exchange_args<Codec, Element> c
   }
 }
 
-//! @brief Whether what this rank has of bypassing tensors is what lies in its shard.
-template <bool Encode, class Codec>
-inline constexpr bool bypasses_shard = Encode ? publishing<Codec> : ending_in_shards<Codec>;
-
-//! @brief Where a bypassing coordinate lies in this rank's gradient: null where that is its shard, and it lies in another.
-//! @{
-template <bool Encode, class Codec, class Element>
-[[nodiscard]] TERSUM_BODY Element* bypassed_at(exchange_args<Codec, Element> const& args,
-                                               std::uint64_t at)
-{
-  return args.gradient + at;
-}
-template <bool Encode, class Codec, class Element>
-requires bypasses_shard<Encode, Codec>
-[[nodiscard]] TERSUM_BODY Element* bypassed_at(exchange_args<Codec, Element> const& args,
-                                               std::uint64_t at)
-{
-  bool const is_own = at >= args.parts.begin && at < args.parts.end;
-  return is_own ? args.gradient + (at - args.parts.begin) : nullptr;
-}
-//! @}
-
 //! @brief Copies bypassing tensors to the wire when `Encode`, otherwise back: the mean, or what is published. One block a tensor, or a
 //! piece of one.
 template <bool Encode, class Codec, class Element, class Context>
@@ -251,20 +230,7 @@ TERSUM_BODY void bypass_tensors(Context const& ctx, exchange_args<Codec, Element
   if (record.chunks != 0) { return; }
   float const share = Context::divide_moderate(1.0f, static_cast<float>(args.world));
   for (std::uint64_t i = ctx.thread_rank(); i < record.size; i += ctx.block_threads()) {
-    float* const wire = args.bypass + record.bypass + i;
-    auto const move   = [&](auto const& of) {
-      Element* const own = bypassed_at<Encode>(args, record.offset + i);
-      if (!bypasses_shard<Encode, Codec> || own != nullptr) { of(own); }
-    };
-    if (Encode) {
-      move([&](Element const* own) { ctx.store(wire, Context::value(ctx.load(own))); });
-    } else {
-      float const sum = ctx.load(wire);
-      if (!is_finite(sum)) { raise_flag(args); }
-      Element const mean =
-        Context::template element<Element>(publishing<Codec> ? sum : Context::multiply(sum, share));
-      move([&](Element* own) { ctx.store(own, mean); });
-    }
+    move_bypassed<Encode>(ctx, args, record, i, share);
   }
 }
 

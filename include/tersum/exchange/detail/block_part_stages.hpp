@@ -178,15 +178,6 @@ TERSUM_BODY void share_cut_chunk(Context const& ctx, exchange_args<Codec, Elemen
   }
 }
 
-//! @brief Copies what all ranks hold of this rank's shard, a thread a coordinate.
-template <class Codec, class Element, class Context>
-TERSUM_BODY void recall_shard(Context const& ctx, exchange_args<Codec, Element> const& args)
-{
-  auto const at = std::uint64_t{ctx.block_rank()} * ctx.block_threads() + ctx.thread_rank();
-  if (at >= args.parts.end - args.parts.begin) { return; }
-  ctx.store(args.parts.held + at, Context::value(ctx.load(args.gradient + args.parts.begin + at)));
-}
-
 //! @brief Finds a chunk of this rank's shard, with its place in the shard.
 template <bool InRows, class Codec, class Element, class Context>
 TERSUM_BODY void find_published(chunk_in_lanes<true, InRows, Codec, Element, Context>& own)

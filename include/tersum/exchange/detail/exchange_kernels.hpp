@@ -237,7 +237,9 @@ struct add_shard_kernel : kernel_of_parts {
 
 //! One thread a coordinate of the shard.
 struct recall_kernel : kernel_of_threads<&cuda_tuning::part_threads> {
-  TERSUM_RUNS(recall_shard(ctx, args))
+  TERSUM_RUNS(auto const at = std::uint64_t{ctx.block_rank()} * ctx.block_threads() +
+                              ctx.thread_rank();
+              if (at < args.parts.end - args.parts.begin) { recall_held(ctx, args, at); })
 };
 
 //! With `InRows` for shards that are not aligned.

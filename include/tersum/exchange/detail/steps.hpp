@@ -238,6 +238,50 @@ TERSUM_INLINE void finish_tensor(exchange_args<Codec, Element> const& args,
   }
 }
 
+//! @brief Whether what this rank has of bypassing tensors is what lies in its shard.
+template <bool Encode, class Codec>
+inline constexpr bool bypasses_shard = Encode ? publishing<Codec> : ending_in_shards<Codec>;
+
+//! @brief Copies a coordinate of a tensor that bypasses the codec to the wire when `Encode`, otherwise back: the mean, or what is published.
+TERSUM_EXEC_CHECK_DISABLE
+template <bool Encode, class Memory, class Codec, class Element>
+TERSUM_INLINE void move_bypassed(Memory const& memory,
+                                 exchange_args<Codec, Element> const& args,
+                                 tensor_record const& record,
+                                 std::uint64_t i,
+                                 [[maybe_unused]] float share)
+{
+  float* const wire = args.bypass + record.bypass + i;
+  Element mean{};
+  if (!Encode) {
+    float const sum = memory.load(wire);
+    if (!is_finite(sum)) { raise_flag(args); }
+    mean =
+      Memory::template element<Element>(publishing<Codec> ? sum : Memory::multiply(sum, share));
+  }
+  std::uint64_t at = record.offset + i;
+  if constexpr (bypasses_shard<Encode, Codec>) {
+    if (at < args.parts.begin || at >= args.parts.end) { return; }
+    at -= args.parts.begin;
+  }
+  if (Encode) {
+    memory.store(wire, Memory::value(memory.load(args.gradient + at)));
+  } else {
+    memory.store(args.gradient + at, mean);
+  }
+}
+
+//! @brief Copies one coordinate of what all ranks hold of this rank's shard.
+TERSUM_EXEC_CHECK_DISABLE
+template <class Memory, class Codec, class Element>
+TERSUM_INLINE void recall_held(Memory const& memory,
+                               exchange_args<Codec, Element> const& args,
+                               std::uint64_t at)
+{
+  Element const held = memory.load(args.gradient + args.parts.begin + at);
+  memory.store(args.parts.held + at, Memory::value(held));
+}
+
 //! @brief The header of a state before its first exchange. `key` is the sign key of step 0, `layout` the plan's fingerprint.
 template <class Codec, class Element>
 [[nodiscard]] TERSUM_INLINE state_header first_header(exchange_args<Codec, Element> const& args,

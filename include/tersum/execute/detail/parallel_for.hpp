@@ -8,6 +8,7 @@
 #pragma once
 
 #include <tersum/detail/bits.hpp>
+#include <tersum/types.hpp>
 
 #include <cstdint>
 
@@ -29,6 +30,13 @@ struct host_memory {
   {
     *to = value;
   }
+  [[nodiscard]] static float value(auto of) { return to_float(of); }
+  template <class T>
+  [[nodiscard]] static T element(float of)
+  {
+    return from_float<T>(of);
+  }
+  [[nodiscard]] static float multiply(float a, float b) { return a * b; }
 };
 
 //! @brief While an object of this class lives, its thread computes with subnormal floats as IEEE demands. Frameworks, and

@@ -38,6 +38,19 @@ void clear_state(cpu_work<Codec, Element> const& work)
   });
 }
 
+//! @brief Copies bypassing tensors to the wire when `Encode`, otherwise back.
+template <bool Encode, class Codec, class Element>
+void bypass_tensors(exchange_args<Codec, Element> const& args)
+{
+  float const share = 1.0f / static_cast<float>(args.world);
+  for (std::uint64_t tensor = 0; tensor < args.tensors; ++tensor) {
+    tensor_record const& record = args.records[tensor];
+    for (std::uint64_t i = 0; record.chunks == 0 && i < record.size; ++i) {
+      move_bypassed<Encode>(host_memory{}, args, record, i, share);
+    }
+  }
+}
+
 //! @brief Calls body(chunk) for the chunks from `first` on, each in the hand of a thread.
 template <template <class, class> class InRows, class Codec, class Element, class Body>
 void each_chunk(cpu_work<Codec, Element> const& work,
@@ -171,11 +184,9 @@ template <class Codec, class Element>
 template <class Codec, class Element>
 [[nodiscard]] status run_stage(stage::recall, cpu_work<Codec, Element> const& work)
 {
-  auto const& parts         = work.args.parts;
-  Element const* const from = work.args.gradient + parts.begin;
-  std::transform(from, from + (parts.end - parts.begin), parts.held, [](Element value) {
-    return to_float(value);
-  });
+  for (std::uint64_t at = 0; at < work.plan.shard_size(); ++at) {
+    recall_held(host_memory{}, work.args, at);
+  }
   return {};
 }
 
@@ -183,19 +194,7 @@ template <class Codec, class Element>
 template <class Codec, class Element>
 [[nodiscard]] status run_stage(stage::gather_bypass, cpu_work<Codec, Element> const& work)
 {
-  auto const& args = work.args;
-  for (std::uint64_t tensor = 0; tensor < args.tensors; ++tensor) {
-    tensor_record const& record = args.records[tensor];
-    if (record.chunks != 0) { continue; }
-    std::uint64_t first = record.offset;
-    if constexpr (publishing<Codec>) {
-      if (first < args.parts.begin || first >= args.parts.end) { continue; }
-      first -= args.parts.begin;
-    }
-    for (std::uint64_t i = 0; i < record.size; ++i) {
-      args.bypass[record.bypass + i] = to_float(args.gradient[first + i]);
-    }
-  }
+  bypass_tensors<true>(work.args);
   return {};
 }
 
@@ -295,22 +294,7 @@ template <has_steps Codec, class Element>
 template <class Codec, class Element>
 [[nodiscard]] status run_stage(stage::return_bypass, cpu_work<Codec, Element> const& work)
 {
-  auto const& args  = work.args;
-  float const share = publishing<Codec> ? 1.0f : 1.0f / static_cast<float>(args.world);
-  for (std::uint64_t tensor = 0; tensor < args.tensors; ++tensor) {
-    tensor_record const& record = args.records[tensor];
-    if (record.chunks != 0) { continue; }
-    for (std::uint64_t i = 0; i < record.size; ++i) {
-      float const sum = args.bypass[record.bypass + i];
-      if (!is_finite(sum)) { raise_flag(args); }
-      std::uint64_t at = record.offset + i;
-      if constexpr (ending_in_shards<Codec>) {
-        if (at < args.parts.begin || at >= args.parts.end) { continue; }
-        at -= args.parts.begin;
-      }
-      args.gradient[at] = from_float<Element>(sum * share);
-    }
-  }
+  bypass_tensors<false>(work.args);
   return {};
 }
 
