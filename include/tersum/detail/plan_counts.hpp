@@ -24,9 +24,6 @@
 
 namespace tersum::inline v0::detail {
 
-template <class Codec, class Element>
-struct exchange_args;
-
 //! @brief What launches ask of the records that have chunks.
 struct record_facts {
   bool whole          = false;  //!< One that is aligned has a whole chunk.

@@ -27,7 +27,8 @@ template <class Codec, class ShardElement, class Element>
                                      std::span<std::byte const> workspace) noexcept
 {
   if (status const s = check_arguments(plan, values, state, workspace); !s.ok()) { return s; }
-  if (status const s = check_shard(plan, shard, state, workspace); !s.ok()) { return s; }
+  status const s = check_array(plan, shard, plan.shard_size(), state, workspace);
+  if (!s.ok()) { return s; }
   void const* const place = values.data() + plan.shard_begin(plan.ranks().rank);
   bool const in_place     = std::is_same_v<ShardElement, Element> && shard.data() == place;
   if (are_apart(shard.data(), shard.size_bytes(), values.data(), values.size_bytes()) ||

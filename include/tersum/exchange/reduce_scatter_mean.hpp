@@ -59,7 +59,9 @@ status reduce_scatter_mean(Executor const& exec,
   auto const values = detail::span_of(gradient);
   auto const means  = detail::span_of(shard);
   status checked    = detail::check_arguments(plan, values, state, workspace);
-  if (checked.ok()) { checked = detail::check_shard(plan, means, state, workspace); }
+  if (checked.ok()) {
+    checked = detail::check_array(plan, means, plan.shard_size(), state, workspace);
+  }
   return detail::walk_exchange(checked, exec, plan, values, means, state, workspace, reduce);
 }
 
@@ -74,7 +76,7 @@ status decode_shard(Executor const& exec,
                     std::span<std::byte> workspace)
 {
   auto const means     = detail::span_of(shard);
-  status const checked = detail::check_shard(plan, means, state, workspace);
+  status const checked = detail::check_array(plan, means, plan.shard_size(), state, workspace);
   return detail::walk_exchange<exchange_part::decode>(
     checked, exec, plan, means, means, state, workspace, detail::rounds_of_caller);
 }

@@ -77,7 +77,7 @@ struct loopback_shard {
       return detail::check_published(plan, given, got, state, workspace);
     } else {
       status const s = detail::check_arguments(plan, given, state, workspace);
-      return s.ok() ? detail::check_shard(plan, got, state, workspace) : s;
+      return s.ok() ? detail::check_array(plan, got, plan.shard_size(), state, workspace) : s;
     }
   }
   [[nodiscard]] auto arrays() const

@@ -99,7 +99,7 @@ template <class Codec, class Element>
                                  std::uint64_t count,
                                  std::span<std::byte const> state,
                                  std::span<std::byte const> workspace,
-                                 memory_sentences const& say) noexcept
+                                 memory_sentences const& say = of_shard) noexcept
 {
   if (status const made = plan.check(); !made.ok()) { return made; }
   if (array.size() != count) { return {error_code::invalid_argument, say.size}; }
@@ -122,8 +122,7 @@ template <class Codec, class Element>
   return {};
 }
 
-//! The same of all coordinates, and of a rank's shard.
-//! @{
+//! The same of all coordinates.
 template <class Codec, class Element>
 [[nodiscard]] status check_arguments(plan<Codec> const& plan,
                                      std::span<Element> whole,
@@ -133,15 +132,6 @@ template <class Codec, class Element>
   auto const& say = publishing<Codec> ? of_values : of_gradient;
   return check_array(plan, whole, plan.coordinates(), state, workspace, say);
 }
-template <class Codec, class Element>
-[[nodiscard]] status check_shard(plan<Codec> const& plan,
-                                 std::span<Element> shard,
-                                 std::span<std::byte const> state,
-                                 std::span<std::byte const> workspace) noexcept
-{
-  return check_array(plan, shard, plan.shard_size(), state, workspace, of_shard);
-}
-//! @}
 
 //! Calls the caller's collective on a wire that has elements, and reads its answer.
 template <class Reduce, class Wire>

@@ -48,8 +48,7 @@ TERSUM_SIMD floats load_values(half const* from) { return quiet(load_any_nan(fro
 template <class Element, class Scale>
 TERSUM_SIMD floats load_values(divided<Element, Scale> const& from)
 {
-  fetch_beyond<false>(from.from);
-  fetch_beyond<false>(from.scales);
+  fetch_beyond<false>(from.from, from.scales);
   return load_values(from.from) / larger(load_values(from.scales), broadcast(from.least));
 }
 
@@ -104,8 +103,6 @@ TERSUM_SIMD void store_values(half* to, floats v)
 }
 //! @}
 
-// Sums and conversions.
-
 #if TERSUM_SIMD_WIDTH >= 8
 //! The sums of signed bytes, from `least` to 127.
 TERSUM_OPERATOR vector_value<words> add_bytes(vector_value<words> const& a,
@@ -131,7 +128,7 @@ TERSUM_TARGET void reduce_stretch(Element* to,
 #if TERSUM_SIMD_WIDTH >= 8
   if constexpr (requires(vector_value<words> v) { Op::add(v, v); }) {
     for (; i + width <= count; i += width) {
-      fetch_beyond<false, 4096>(a + i), fetch_beyond<false, 4096>(b + i);
+      fetch_beyond<false, 4096>(a + i, b + i);
       vector_value<words> left = load(a + i), right = load(b + i);
       asm("" : "+v"(left.v), "+v"(right.v));  // g++ would load them for each use
       store(to + i, Op::add(left, right).v);
@@ -150,8 +147,7 @@ TERSUM_TARGET inline void add_residual(Element const* from,
 {
   std::size_t i = 0;
   for (; i + width <= count; i += width) {
-    fetch_beyond<false>(from + i);
-    fetch_beyond<false>(residual + i);
+    fetch_beyond<false>(from + i, residual + i);
     store(to + i, load_values(from + i) + load_values(residual + i));
   }
   for (; i < count; ++i) { to[i] = to_float(from[i]) + to_float(residual[i]); }
@@ -214,8 +210,8 @@ TERSUM_TARGET inline void convert_sendable(
   }
 }
 
-//! @brief residual[i] = kept_value(whole[i] - sent[i]), or of whole[i] if `sent` is null. It stays as it was where gradient[i] cannot
-//! be sent, and where it would not be finite.
+//! @brief residual[i] = kept_value(whole[i] - sent[i]), or of whole[i] if `sent` is null; `whole` may be null for gradient + residual.
+//! It stays as it was where gradient[i] cannot be sent, and where it would not be finite.
 template <class Sent, class Element, class Residual>
 TERSUM_TARGET inline void keep_finite_residual(Element const* gradient,
                                                float const* whole,
@@ -225,16 +221,18 @@ TERSUM_TARGET inline void keep_finite_residual(Element const* gradient,
 {
   std::size_t i = 0;
   for (; i + width <= count; i += width) {
-    floats rest = load(whole + i);
+    if (whole == nullptr) { fetch_beyond<false>(gradient + i, residual.to + i); }
+    floats const given = load_values(gradient + i);
+    floats rest        = whole != nullptr ? load(whole + i) : given + load_values(residual.to + i);
     if (sent != nullptr) { rest = rest - load_any_nan(sent + i); }
-    auto const known = are_sendable<Sent>(load_values(gradient + i)) & are_sendable<float>(rest);
+    auto const known = are_sendable<Sent>(given) & are_sendable<float>(rest);
     store_values(residual + i, known ? rest : load_values(residual.to + i));
   }
   for (; i < count; ++i) {
-    float const rest = sent == nullptr ? whole[i] : whole[i] - to_float(sent[i]);
-    if (is_sendable<Sent>(to_float(gradient[i])) && is_finite(rest)) {
-      store_value(residual + i, rest);
-    }
+    float const given = to_float(gradient[i]);
+    float rest        = whole != nullptr ? whole[i] : given + to_float(residual.to[i]);
+    if (sent != nullptr) { rest = rest - to_float(sent[i]); }
+    if (is_sendable<Sent>(given) && is_finite(rest)) { store_value(residual + i, rest); }
   }
 }
 
@@ -294,8 +292,7 @@ TERSUM_TARGET inline void add_values(Element const* a,
   constexpr std::size_t step = std::is_same_v<Element, bfloat16> ? 2 * width : width;
   std::size_t i              = 0;
   for (; i + step <= count; i += step) {
-    fetch_beyond<false, tuning{}.cpu.write_ahead>(a + i);
-    fetch_beyond<false, tuning{}.cpu.write_ahead>(b + i);
+    fetch_beyond<false, tuning{}.cpu.write_ahead>(a + i, b + i);
     add_vector(a + i, b + i, to + i);
   }
   for (; i < count; ++i) { to[i] = from_float<Element>(to_float(a[i]) + to_float(b[i])); }

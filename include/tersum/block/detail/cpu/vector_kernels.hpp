@@ -40,11 +40,13 @@ namespace tersum::inline v0::detail {
 //! @brief Prefetches memory that lies `Distance` bytes beyond what is being computed with, because the processor's own
 //! prefetchers stop where pages end. It is harmless if nothing lies there.
 template <bool Write,
-          std::uintptr_t Distance = Write ? tuning{}.cpu.write_ahead : tuning{}.cpu.read_ahead>
-TERSUM_HOST_INLINE void fetch_beyond(void const* at)
+          std::uintptr_t Distance = Write ? tuning{}.cpu.write_ahead : tuning{}.cpu.read_ahead,
+          class... More>
+TERSUM_HOST_INLINE void fetch_beyond(void const* at, More const*... more)
 {
   std::uintptr_t const beyond = reinterpret_cast<std::uintptr_t>(at) + Distance;
   __builtin_prefetch(reinterpret_cast<void const*>(beyond), Write ? 1 : 0, 3);
+  (fetch_beyond<Write, Distance>(more), ...);
 }
 
 //! @brief Nothing beyond a chunk in a metric: what divides and multiplies also prefetches, because it waits for divisions and roots.

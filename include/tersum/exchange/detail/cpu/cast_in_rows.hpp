@@ -54,6 +54,9 @@ struct cast_in_rows : chunk_in_rows<Codec, Element> {
   void encode() const requires selects<Codec>
   {
     if (stays_ && !feeds_back<Codec>) { return; }
+    if constexpr (adds_lost && !weighs_kept<Codec>) {
+      if (stays_) { return keep_rest(this->gradient(), nullptr); }
+    }
     this->read([&](auto const* whole) {
       in_units(*this, whole, [&](auto from) { send_from(from, whole); });
     });
@@ -86,6 +89,9 @@ struct cast_in_rows : chunk_in_rows<Codec, Element> {
   }
 
  private:
+  static constexpr bool adds_lost =
+    has_adds_lost<typename Codec::feedback_type> && !in_metric<Codec>;
+
   //! The sums on the wire as means in the units in which they travel. Returns whether all are finite.
   //! @{
   [[nodiscard]] bool receive(float share, Element* to) const
@@ -140,25 +146,30 @@ struct cast_in_rows : chunk_in_rows<Codec, Element> {
     if (!stays_) {
       convert_sendable(set, measured, values, args.parts.largest, wire_, std::size_t{size});
     }
+    if (adds_lost) { return keep_rest(measured, whole); }
     if (step_is_poisoned(args)) { return; }
     auto* const kept = this->kept();
     auto const at    = this->to_keep(kept);
-    if constexpr (has_adds_lost<typename Codec::feedback_type> && !in_metric<Codec>) {
-      wire_element const* const sent = stays_ ? nullptr : wire_;
-      keep_finite_residual(set, measured, whole, sent, at, entry.length);
-    } else {
-      alignas(64) array own;
-      // What is missing of a zero is a zero; in a metric it is a positive one.
-      std::fill_n(own, size, in_metric<Codec> ? -0.0f : 0.0f);
-      if (!stays_) { static_cast<void>(convert_values(set, wire_, own, 1.0f, entry.length)); }
-      to_own_units(*this, own);
-      for (std::uint32_t i = 0; i < entry.length; ++i) {
-        float const rest = this->after(whole[i], math::subtract(whole[i], own[i]), kept[i]);
-        if (is_sendable<wire_element>(to_float(measured[i])) && is_kept<Codec>(rest)) {
-          store_value(at + i, rest);
-        }
+    alignas(64) array own;
+    // What is missing of a zero is a zero; in a metric it is a positive one.
+    std::fill_n(own, size, in_metric<Codec> ? -0.0f : 0.0f);
+    if (!stays_) { static_cast<void>(convert_values(set, wire_, own, 1.0f, entry.length)); }
+    to_own_units(*this, own);
+    for (std::uint32_t i = 0; i < entry.length; ++i) {
+      float const rest = this->after(whole[i], math::subtract(whole[i], own[i]), kept[i]);
+      if (is_sendable<wire_element>(to_float(measured[i])) && is_kept<Codec>(rest)) {
+        store_value(at + i, rest);
       }
     }
+  }
+
+  //! Keeps what was not sent of the chunk. Where `whole` is null it is the sum of what was given and what was kept.
+  template <class Measured>
+  void keep_rest(Measured const* measured, float const* whole) const
+  {
+    if (step_is_poisoned(args)) { return; }
+    wire_element const* const sent = stays_ ? nullptr : wire_;
+    keep_finite_residual(set, measured, whole, sent, this->to_keep(this->kept()), entry.length);
   }
 
   wire_element* wire_;

@@ -280,7 +280,6 @@ struct codes_in_rows : chunk_in_rows<Codec, Element> {
   using base::set;
   using base::size;
   using typename base::array;
-  using typename base::kept_element;
 
   using base::base;
 
@@ -288,6 +287,8 @@ struct codes_in_rows : chunk_in_rows<Codec, Element> {
   //! @param dither  Of this step.
   TERSUM_HOST_INLINE void encode(dither_key const& dither) const
   {
+    // Of chunks that travel alone the processor would not fetch them before.
+    detail::fetch_beyond<false, 1024>(args.steps + number());
     if (stays()) { return; }
     this->read([&]<class From>(From const* from) {
       code(dither, from, chunk_source<From>{from, nullptr}, nullptr);
@@ -296,7 +297,7 @@ struct codes_in_rows : chunk_in_rows<Codec, Element> {
   TERSUM_HOST_INLINE void encode(dither_key const& dither) const requires feeds_back<Codec>
   {
     this->read([&](float const* from) {
-      using source    = chunk_source<Element, kept_element>;
+      using source    = chunk_source<Element, residual_element<Codec>>;
       auto* const to  = this->kept();
       auto const step = args.steps[number()];
       alignas(64) array own;

@@ -163,15 +163,14 @@ template <has_parts Codec, class Element>
   auto const& args = work.args;
   auto const map   = make_mean_map(args);
   // Where all ranks' codes are gathered there is a part of each, and all have the same chunks.
-  int const copies = copying<Codec> ? args.world : 1;
-  parallel_for(
-    work.threads, map.parts() * static_cast<std::uint64_t>(copies), [&](std::uint64_t number) {
-      auto const part                  = copying<Codec> ? 0u : static_cast<std::uint32_t>(number);
-      std::uint32_t const* const words = args.parts.gathered + map.begin(number);
-      for (std::uint32_t index = 0; index < map.chunks_of(part); ++index) {
-        if (!is_finite(bits_float(words[map.scale_word(index)]))) { raise_flag(args); }
-      }
-    });
+  auto const parts = map.parts() * static_cast<std::uint64_t>(parts_of_mean(args));
+  parallel_for(work.threads, parts, [&](std::uint64_t number) {
+    auto const part                  = copying<Codec> ? 0u : static_cast<std::uint32_t>(number);
+    std::uint32_t const* const words = args.parts.gathered + map.begin(number);
+    for (std::uint32_t index = 0; index < map.chunks_of(part); ++index) {
+      if (!is_finite(bits_float(words[map.scale_word(index)]))) { raise_flag(args); }
+    }
+  });
   if (!step_is_poisoned(args)) {
     keep_residual(work, make_part_map(args));
     if constexpr (owner_feeds_back<Codec>) {
