@@ -79,14 +79,15 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
     return parts + map.begin(part);
   }
 
-  //! This rank's part as that one sent it.
+  //! This rank's part as that one sent it, of which it fetches the scales that come next: they lie before.
   [[nodiscard]] std::uint32_t const* sent_by(std::uint32_t rank) const
   {
-    return args.parts.received + map.received(rank, args.rank);
+    auto* const part = args.parts.received + map.received(rank, args.rank);
+    fetch_beyond<false, std::uintptr_t{0} - 64>(part + map.scale_word(place.index));
+    return part;
   }
 
   //! The same chunk in parts of the mean.
-  //! @{
   [[nodiscard]] auto const& of_mean() const { return *this; }
   [[nodiscard]] auto of_mean() const requires ways_differ<Codec>
   {
@@ -94,7 +95,6 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
     return part_in_rows<Codec, Element, mean_map<Codec>>{
       set, args, parts, place_of_mean(parts, place), number()};
   }
-  //! @}
 
   //! The scale of this chunk in a part.
   [[nodiscard]] float scale_in(std::uint32_t const* part) const
