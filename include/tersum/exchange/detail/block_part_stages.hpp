@@ -82,8 +82,8 @@ TERSUM_BODY void encode_parts(Context const& ctx,
   });
 }
 
-//! @brief Calls work(chunk) with a chunk that this rank owns, as `part_stages.hpp` has sentences of them, unless no thread that
-//! synchronizes with this one has any.
+//! @brief Calls work(chunk) with a chunk that this rank owns, unless no thread that synchronizes with this one has any. What is done
+//! to such chunks lies in `part_stages.hpp`.
 //! @tparam Chunk  A `chunk_in_lanes`, or what derives from it and knows of another `sent_by`.
 template <class Chunk, class Work>
 TERSUM_BODY void in_owned_chunk(typename Chunk::context_type const& ctx,

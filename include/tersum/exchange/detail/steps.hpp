@@ -242,7 +242,7 @@ TERSUM_INLINE void finish_tensor(exchange_args<Codec, Element> const& args,
 template <bool Encode, class Codec>
 inline constexpr bool bypasses_shard = Encode ? publishing<Codec> : ending_in_shards<Codec>;
 
-//! @brief Copies a coordinate of a tensor that bypasses the codec to the wire when `Encode`, otherwise back: the mean, or what is published.
+//! @brief Copies a coordinate that bypasses the codec to the wire when `Encode`, otherwise back: its mean, or what a rank published.
 TERSUM_EXEC_CHECK_DISABLE
 template <bool Encode, class Memory, class Codec, class Element>
 TERSUM_INLINE void move_bypassed(Memory const& memory,

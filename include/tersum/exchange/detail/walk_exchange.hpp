@@ -92,7 +92,7 @@ inline constexpr memory_sentences of_workspace{"workspace is smaller than plan.w
   return {};
 }
 
-//! All arguments of an exchange of one array, which has so many elements.
+//! Checks all arguments of an exchange of one array, which must have `count` elements; the array is called a shard unless `say` differs.
 template <class Codec, class Element>
 [[nodiscard]] status check_array(plan<Codec> const& plan,
                                  std::span<Element> array,

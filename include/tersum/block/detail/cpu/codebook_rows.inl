@@ -57,7 +57,7 @@ TERSUM_TARGET void rotate_from_rows(
 }
 
 #if TERSUM_SIMD_WIDTH >= 8
-//! @brief A table of 2 to `width` entries in one load, over and over. Of a copy into a vector g++ 12 makes stores, for which the load of the vector waits.
+//! @brief A vector that repeats a table of 2 to `width` entries. It is one load: g++ 12 makes stores of a copy, for which loads wait.
 template <int Count>
 TERSUM_SIMD floats load_table(float const* table)
 {

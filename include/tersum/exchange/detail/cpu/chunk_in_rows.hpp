@@ -287,7 +287,7 @@ struct codes_in_rows : chunk_in_rows<Codec, Element> {
   //! @param dither  Of this step.
   TERSUM_HOST_INLINE void encode(dither_key const& dither) const
   {
-    // Of chunks that travel alone the processor would not fetch them before.
+    // The processor prefetches steps by itself only where all of them are read.
     detail::fetch_beyond<false, 1024>(args.steps + number());
     if (stays()) { return; }
     this->read([&]<class From>(From const* from) {

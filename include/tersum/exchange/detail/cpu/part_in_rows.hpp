@@ -79,7 +79,7 @@ class part_in_rows : public chunk_in_rows<Codec, Element> {
     return parts + map.begin(part);
   }
 
-  //! This rank's part as that one sent it, of which it fetches the scales that come next: they lie before.
+  //! What that rank sent of this rank's part. Prefetches the scales of the next chunks, which lie before this one's.
   [[nodiscard]] std::uint32_t const* sent_by(std::uint32_t rank) const
   {
     auto* const part = args.parts.received + map.received(rank, args.rank);
